@@ -1,6 +1,7 @@
 """Kernels that are as they should be: at most 2 % of them may be refused. Their number is what the tests and the page of kernels call with other kernels or
 other sizes."""
 
+import correct_kernels
 import numpy as np
 import pytest
 import test_kernel_checks
@@ -19,6 +20,7 @@ FEWEST = 100
 
 def calls():
     """Kernels with what they are called with; the interpreter finds nothing wrong with any of them."""
+    yield from correct_kernels.CASES.values()
     for f, inputs, given, _ in tutorial_kernels.CASES.values():
         yield f, inputs, given
     for f, inputs, given in test_kernels.SMALL.values():
@@ -54,6 +56,35 @@ def test_few_correct_kernels_are_refused():
     print(f"{len(refused)} of {correct} correct calls of {len(seen)} kernels are refused")
     assert correct >= FEWEST and len(seen) >= 40
     assert len(refused) <= 0.02 * correct, refused
+
+
+def all_bytes(x):
+    return [t.tobytes() for t in (x if isinstance(x, tuple) else (x,))]
+
+
+NAMES = list(correct_kernels.CASES)
+
+
+@pytest.mark.parametrize("names", [NAMES[i::6] for i in range(6)], ids=range(6))
+def test_correct_kernels_have_the_same_bytes_interpreted_evaluated_and_compiled(names):
+    """Some kernels a program: none of these is refused."""
+    wanted = {}
+    for name in names:
+        f, inputs, given = correct_kernels.CASES[name]
+        wanted[name] = all_bytes(kernel.interpret(f, *inputs, **given))
+        assert all_bytes(f(*inputs, **given)) == wanted[name], name
+
+    def program(*parts):
+        return tuple(f(*xs, **given) for (f, _, given), xs in zip((correct_kernels.CASES[n] for n in names), parts))
+
+    specs = [tuple(astra.spec(x.shape, str(x.dtype)) for x in correct_kernels.CASES[n][1]) for n in names]
+    made = astra.trace(program, *specs).lower().compile("native")(*(correct_kernels.CASES[n][1] for n in names))
+    for name, found in zip(names, made):
+        assert all_bytes(found) == wanted[name], name
+
+
+def test_there_are_enough_correct_kernels():
+    assert len(NAMES) >= 60
 
 
 # ---- bad input that a table of wrong kernels does not have

@@ -316,3 +316,22 @@ def functions():
     """The names of tl that are not refused, twelve a line."""
     names = [f"`{name}`" for name in sorted(BUILTINS) if BUILTINS[name].there]
     return "".join(", ".join(names[i : i + 12]) + ("," if i + 12 < len(names) else ".") + "\n" for i in range(0, len(names), 12)) + "\n"
+
+
+@triton.jit
+def by_the_greatest(x_ptr, table_ptr, out_ptr, low_ptr, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    k = tl.argmax(tl.load(x_ptr + row * BLOCK + tl.arange(0, BLOCK)), axis=0)
+    tl.store(out_ptr + row, tl.load(table_ptr + k, mask=k < n, other=0.0))
+    low = tl.load(x_ptr + row * BLOCK + tl.arange(0, BLOCK)).to(tl.int32) & 3
+    tl.store(low_ptr + row * BLOCK + tl.arange(0, BLOCK), tl.load(table_ptr + low))
+
+
+def test_an_index_of_argmax_is_known_by_its_bounds():
+    x = np.array([[1, 9, 2, 3], [8, 7, 6, 5]], np.float32)
+    table = np.array([10, 20, 30, 40], np.float32)
+    for n in (4, 1):
+        out, low = by_the_greatest[(2,)](x, table, astra.spec((2,)), astra.spec((2, 4)), n, BLOCK=4)
+        assert out.tolist() == [20 if n == 4 else 0, 10] and low.tolist() == table[x.astype(int) & 3].tolist()
+    with pytest.raises(astra.KernelError, match="is not shown to stay within its 3 elements"):
+        by_the_greatest[(2,)](x, table[:3], astra.spec((2,)), astra.spec((2, 4)), 3, BLOCK=4)

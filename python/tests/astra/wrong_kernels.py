@@ -616,12 +616,7 @@ def an_axis_of_the_grid(x, out):
 # ---- calls
 
 
-@wrong("grid_of_0: extent 0 of the grid is 0; 1 is the least", grid=0)
-def grid_of_0(x, out):
-    pass
-
-
-@wrong("grid_that_is_negative: extent 1 of the grid is -1; 1 is the least", grid=(1, -1))
+@wrong("grid_that_is_negative: extent 1 of the grid is -1; 0 is the least", grid=(1, -1))
 def grid_that_is_negative(x, out):
     pass
 

@@ -74,7 +74,7 @@ class Arguments:
             raise ArgumentError(f"{source.name} has no output: give one as astra.spec(shape, dtype)")
 
 
-def _grid(source: Source, grid: Any) -> tuple[Any, ...]:
+def _grid(source: Source, grid: Any, least: int = 0) -> tuple[Any, ...]:
     if grid is None:
         raise ArgumentError(f"{source.name}: say how many programs run: grid=(...), one to three sizes")
     parts = grid if isinstance(grid, tuple) else (grid,)
@@ -84,8 +84,8 @@ def _grid(source: Source, grid: Any) -> tuple[Any, ...]:
         if isinstance(n, bool) or not isinstance(n, (int, _dims.Dim)):
             raise ArgumentError(f"{source.name}: extent {axis} of the grid is a size, not a {type(n).__name__}")
         low, high = (n, n) if isinstance(n, int) else n.bounds
-        if low < 1:
-            raise ArgumentError(f"{source.name}: extent {axis} of the grid is {n}" + ("" if isinstance(n, int) else f", which may be {low}") + "; 1 is the least")
+        if low < least:
+            raise ArgumentError(f"{source.name}: extent {axis} of the grid is {n}" + ("" if isinstance(n, int) else f", which may be {low}") + f"; {least} is the least")
         if high > MOST_PROGRAMS[axis]:
             raise ArgumentError(f"{source.name}: extent {axis} of the grid is {n}" + ("" if isinstance(n, int) else f", which may be {high}")
                                 + f"; {MOST_PROGRAMS[axis]} is the most")  # fmt: skip
@@ -166,6 +166,9 @@ class Kernel:
 
     def _emitted(self, given: Arguments, tensors: list[Tensor]) -> Any:
         """The node `custom`, and its results."""
+        if any(isinstance(n, int) and n == 0 for n in given.grid):  # no program runs
+            zeros = tuple(_ops.broadcast_to(_ops.literal(False if s.dtype.kind == "b" else 0, s.dtype), s.shape) for s in given.outputs.values())
+            return zeros[0] if len(zeros) == 1 else zeros
         graph = current()
         core = graph.core
         whole = [_whole(graph, t) for t in tensors]
@@ -229,7 +232,7 @@ def interpret(kernel: Any, *args: Any, on_breakpoint: Callable[[dict[str, Any]],
     walker = _interpret.Interpreter(kernel.source, language, given.grid, outputs, on_breakpoint)
     walker.run_all(names)
     for v in outputs:
-        if not walker.outputs[v.name].mode:
+        if not walker.outputs[v.name].mode and v.name not in walker.skipped and 0 not in given.grid:
             raise walker.error(f"nothing is stored into the output '{v.name}'", kernel.source.tree)
     found = [walker.outputs[v.name].value() for v in outputs]
     return found[0] if len(found) == 1 else tuple(found)

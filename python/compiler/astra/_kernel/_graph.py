@@ -56,6 +56,11 @@ class Result:
     steps: tuple[int, ...]
 
 
+def _limits(t: DType) -> tuple[int, int]:
+    """The least and the greatest value of a type of integers, or of bools."""
+    return (0, 1) if t.kind == "b" else (-(1 << t.bits - 1), (1 << t.bits - 1) - 1) if t.kind == "i" else (0, (1 << t.bits) - 1)
+
+
 def never_meet(a: Along, b: Along, n: Any) -> bool:
     """Whether two views of one axis have no index in common."""
     if a.axis is None and b.axis is None:
@@ -76,17 +81,21 @@ class GraphWalker(Walker):
         self.dims: dict[Any, str] = {}  # a node of a dim -> its symbol
         self.loops: dict[str, Tensor] = {}  # a symbol -> the counter of its loop, an int64 scalar
         self.stores: list[Store] = []
+        self.single: set[str] = set()  # symbols of what is one value for a tile
+        self.seen: dict[Any, str] = {}  # what was read
         self.looping, self.copies = 0, 1  # loops around the statement, and how often it stands in the body
         self.grid = [self.extent(n) for n in grid]
         self.names_of_grid: list[str] = []
         self.programs: list[Any] = []
         for axis, n in enumerate(self.grid):
-            most = n if isinstance(n, int) else n.node.hi
+            most = max(1, n if isinstance(n, int) else n.node.hi)
+            if self.space.hull(self.form_of(n))[0] < 1:
+                self.space.assume(("le", 1, self.form_of(n)))  # where no program runs, nothing is asked
             name = f"program{axis}_{most}"
             node = call(self.core.dim, name, 0, most - 1)
             self.names_of_grid.append(name)
-            self.dims[node] = self.space.symbol(f"program{axis}", 0, _forms.make("sub", self.form_of(n), 1))
-            self.programs.append(0 if most == 1 else Index(node, f"program{axis}"))
+            self.dims[node] = self.space.symbol(f"{_forms.PROGRAM}{axis}", 0, _forms.make("sub", self.form_of(n), 1))
+            self.programs.append(0 if most == 1 else Index(node, f"{_forms.PROGRAM}{axis}"))
 
     def begin(self, names: dict[str, Any]) -> None:
         """What the arguments stand for."""
@@ -156,22 +165,62 @@ class GraphWalker(Walker):
 
     # ---- what is known of elements
 
-    def data(self, dtype: DType) -> Expr | None:
+    def ranged(self, kind: str, dtype: DType, shape: tuple[Any, ...], bounds: tuple[int, int] | None, shown: str) -> Expr | None:
+        """A new symbol for the elements of a tile of integers or bools."""
         if dtype.kind not in "iub":
             return None
         self.fresh += 1
-        low, high = (0, 1) if dtype.kind == "b" else (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if dtype.kind == "i" else (0, (1 << dtype.bits) - 1)
-        return self.space.symbol(f"data{self.fresh}", max(low, -_forms.FAR), min(high, _forms.FAR), "a value that was read")
+        low, high = _limits(dtype) if bounds is None else bounds
+        name = self.space.symbol(f"{kind}{self.fresh}", max(low, -_forms.FAR), min(high, _forms.FAR), shown)
+        if all(n == 1 for n in shape):
+            self.single.add(name)
+        return name
 
-    def made(self, tensor: Tensor, form: Expr | None = None) -> Tile:
+    def elements(self, v: View, place: Sequence[Any], shape: tuple[Any, ...], fill: Any) -> Expr | None:
+        """The form of elements that are read, which may be anything; those that are read a second time are the same."""
+        if v.dtype.kind not in "iub":
+            return None
+        at = (p.tensor._in(self.graph) if isinstance(p, Tile) else self.node_of(p) for p in place)
+        key = (v.tensor._in(self.graph), tuple(shape), fill, *at)
+        found = self.seen.get(key)
+        if found is None or found not in self.space.ranges:
+            found = self.seen[key] = str(self.ranged(_forms.READ, v.dtype, shape, None, "a value that was read"))
+        return found
+
+    def computed(self, dtype: DType, shape: tuple[Any, ...], bounds: tuple[int, int] | None = None) -> Expr | None:
+        return self.ranged(_forms.COMPUTED, dtype, shape, bounds, "")
+
+    def opaque(self, tensor: Tensor) -> Tile:
+        """A tile of which nothing is known but its type."""
+        return Tile(tensor, self.computed(tensor.dtype, tensor.shape))
+
+    def form(self, x: Any) -> Expr | None:
+        found = super().form(x)
+        return self.computed(x.dtype, x.shape) if found is None and isinstance(x, Tile) else found
+
+    def bounds(self, x: Any) -> tuple[int, int] | None:
+        form = self.form(x)
+        return None if form is None else self.within(x.shape if isinstance(x, Tile) else ()).hull(form)
+
+    def means(self, t: Tile, holds: Expr) -> Tile:
+        if isinstance(t.form, str) and not _forms.has(holds, _forms.AXIS):
+            self.space.means[t.form] = holds
+        return t
+
+    def made(self, tensor: Tensor, form: Expr | None = None, bounds: tuple[int, int] | None = None) -> Tile:
         t = super().made(tensor, form)
-        if t.form is None or t.dtype.kind == "b":
+        if t.dtype.kind not in "iub" or form is not None and t.dtype.kind == "b":
             return t
-        at = self.within(t.shape)
-        low, high = at.hull(t.form)
-        bits = t.dtype.bits
-        least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if t.dtype.kind == "i" else (0, (1 << bits) - 1)
-        return t if least <= low and high <= most else Tile(t.tensor, self.data(t.dtype))  # it might wrap
+        least, most = _limits(t.dtype)
+        if form is not None:
+            low, high = self.within(t.shape).hull(form)
+        elif bounds is not None:
+            low, high = bounds
+        else:
+            return self.opaque(tensor)
+        if low < least or high > most:  # it might wrap
+            return self.opaque(tensor)
+        return t if form is not None else Tile(tensor, self.computed(t.dtype, t.shape, bounds))
 
     def extents_of(self, t: Tensor) -> tuple[Any, ...]:
         return tuple(self.indexed_node(n) for n in t._in(self.graph).dims)
@@ -183,19 +232,32 @@ class GraphWalker(Walker):
         return str(n if isinstance(n, int) else _dims.size_of_node(self.core, n.node))
 
     def renewed(self, form: Expr) -> Expr:
-        """An expression whose elements are at other places: values that were read are of other elements."""
+        """An expression whose elements are at other places: what was read and computed are other elements, of which the same is known."""
+        space = self.space
+        wanted = {s for s in _forms.symbols(form) if self.varies(s)}
+        if not wanted:
+            return form
+        known = {s for s in space.needed([], wanted) if self.varies(s)}
         names = {}
-        for s in sorted(_forms.symbols(form)):
-            if s.startswith("data"):
-                self.fresh += 1
-                names[s] = f"data{self.fresh}"
-                self.space.ranges[names[s]] = [(_forms.rename(a, names), _forms.rename(b, names)) for a, b in self.space.ranges[s]]
-                self.space.shown[names[s]] = self.space.shown[s]
+        for s in sorted(known, key=list(space.ranges).index):
+            self.fresh += 1
+            names[s] = f"{_forms.READ if _forms.is_a(s, _forms.READ) else _forms.COMPUTED}{self.fresh}"
+        for s, new in names.items():
+            space.ranges[new] = tuple((_forms.rename(a, names), _forms.rename(b, names)) for a, b in space.ranges[s])
+            space.shown[new] = space.shown[s]
+            if s in space.means:
+                space.means[new] = _forms.rename(space.means[s], names)
+            if s in space.unheard:
+                space.unheard.add(new)
+        space.conditions += [_forms.rename(c, names) for c in space.conditions if _forms.symbols(c) & known]
         return _forms.rename(form, names)
 
-    def indexed(self, form: Expr, shape: tuple[int, ...], key: list[Any]) -> Expr | None:
-        found = super().indexed(form, shape, key)
-        return None if found is None else self.renewed(found)
+    def varies(self, s: str) -> bool:
+        """Whether a symbol is another value for each element of its tile."""
+        return _forms.is_a(s, _forms.READ, _forms.COMPUTED) and s not in self.single
+
+    def placed(self, form: Expr | None, names: dict[str, Expr]) -> Expr | None:
+        return None if form is None else self.renewed(_forms.substituted(form, names))
 
     def within(self, shape: Sequence[Any]) -> Space:
         """The space with the indices of a tile's axes."""
@@ -226,7 +288,7 @@ class GraphWalker(Walker):
 
     def inside_elements(self, what: str, v: View, place: Sequence[Tile], shape: tuple[int, ...]) -> None:
         for axis, t in enumerate(place):
-            form: Any = t.form if t.form is not None else self.data(t.dtype)
+            form: Any = self.form(t)
             space = self.within(shape)
             for condition in (("le", 0, form), ("lt", form, self.form_of(v.shape[axis]))):
                 found, at = space.counterexample(condition)
@@ -314,7 +376,7 @@ class GraphWalker(Walker):
         if looping:
             at = [self.tensor(s)._in(self.graph) for s in starts]
             x = of_node(self.graph, self.attempt(call, self.core.make, "slice_at", [x._in(self.graph), *at, *map(self.node_of, shape)], [], ""))
-        return Tile(x, self.data(v.dtype))
+        return Tile(x, self.elements(v, place, shape, fill))
 
     def load_at_data(self, v: View, place: tuple[Any, ...], shape: tuple[int, ...], fill: Any) -> Tile:
         """A block whose place is computed: its elements one by one."""
@@ -336,7 +398,7 @@ class GraphWalker(Walker):
         x = _ops.op("gather", _ops.reshape(v.tensor, (-1,)), flat, ints=[0])
         if fill is not None and fill != 0:
             x = _ops.where(inside, x, self.tensor(fill, v.dtype))
-        return Tile(x, self.data(v.dtype))
+        return Tile(x, self.elements(v, place, shape, fill))
 
     def flattened(self, v: View, place: Sequence[Tile], shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
         """The row-major number of an element, -1 of one outside; and whether it is inside."""
@@ -376,8 +438,8 @@ class GraphWalker(Walker):
             self.inside_elements("the scatter into", v, place, t.shape)
         if mode == "set":
             space = self.within(t.shape)
-            forms: list[Expr] = [p.form if p.form is not None else self.data(p.dtype) for p in place]  # type: ignore[misc]
-            moving = [f"program{a}" for a in range(len(self.grid))] + [f"@{i}" for i in range(len(t.shape))]
+            forms: list[Any] = [self.form(p) for p in place]
+            moving = [f"{_forms.PROGRAM}{a}" for a in range(len(self.grid))] + [f"{_forms.AXIS}{i}" for i in range(len(t.shape))]
             self.separate(_races.meet(space, forms, [1] * len(forms), [self.form_of(n) for n in v.shape], moving), space, "the scatter into", v)
         flat, _ = self.flattened(v, place, t.shape)
         self.record(Store(v, (flat,), t.tensor, t.shape, drop, self.node, self.source, mode))
@@ -387,8 +449,8 @@ class GraphWalker(Walker):
         status, p, q = found
         if status == "refuted":
             index = ", ".join(str(p[f"index{a}"]) for a in range(len(v.shape)))
-            one, other = (space.sentence({k: x for k, x in point.items() if k.startswith("program")}) for point in (p, q))
-            sizes = [f"{space.shown[k]} = {x}" for k, x in p.items() if space.shown.get(k) and not k.startswith(("program", "data", "loop"))]
+            one, other = (space.sentence({k: x for k, x in point.items() if _forms.is_a(k, _forms.PROGRAM)}) for point in (p, q))
+            sizes = [f"{space.shown[k]} = {x}" for k, x in p.items() if space.shown.get(k) and not _forms.is_a(k, _forms.PROGRAM, _forms.READ, _forms.COUNTER)]
             both = f"{one} and {other} both" if one != other else f"two elements of a tile of {one} both"
             raise self.error(f"{both} write element ({index}) of '{v.name}'{' where ' + ', '.join(sizes) if sizes else ''}: {what} it is a race")
         if status == "unknown":
@@ -401,7 +463,7 @@ class GraphWalker(Walker):
         span = self.index("sub", last, first) if step > 0 else self.index("sub", first, last)
         trips = self.index("floordiv", self.index("add", span, abs(step) - 1), abs(step))
         if isinstance(trips, int) and trips <= 0:
-            return
+            return self.skip(s)
         if not isinstance(trips, int) and not self.space.holds(("le", 0, trips.form)):
             trips = self.index("max", trips, 0)
         assert isinstance(s.target, ast.Name)
@@ -413,7 +475,7 @@ class GraphWalker(Walker):
         def body(k: Any, carry: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[Store]]:
             """One step, whose number is k."""
             self.stores = []
-            self.names = {**names, **{n: Tile(t) for n, t in carry.items()}}
+            self.names = {**names, **{n: self.opaque(t) for n, t in carry.items()}}
             self.names[counter] = self.index("add", first, self.index("mul", step, k))
             self.block(s.body)
             return {n: self.handed(n, before[n], s, "the loop").tensor for n in changed}, self.stores
@@ -435,7 +497,7 @@ class GraphWalker(Walker):
         finally:
             self.looping, self.copies = self.looping - 1, copies
             self.space, self.stores = outer, stores
-        self.names = {**names, **{n: Tile(value[n]) for n in changed}}
+        self.names = {**names, **{n: self.opaque(value[n]) for n in changed}}
         for row in rows:
             self.node = row.node
             self.record(row)
@@ -449,7 +511,7 @@ class GraphWalker(Walker):
         """A loop of the kernel."""
         most = trips if isinstance(trips, int) else trips.node.hi
         self.fresh += 1
-        symbol = f"loop{self.fresh}"
+        symbol = f"{_forms.COUNTER}{self.fresh}"
         node = call(self.core.dim, f"{symbol}_{most}", 0, most - 1)
         self.dims[node] = symbol
         self.space = self.space.copy()
@@ -524,8 +586,8 @@ class GraphWalker(Walker):
         def side(body: list[ast.stmt], holds: Expr | None) -> Callable[[], dict[str, Tensor]]:
             def function() -> dict[str, Tensor]:
                 self.space, self.names = outer.copy(), dict(names)
-                if holds is not None and not any(x.startswith("@") for x in _forms.symbols(holds)):
-                    self.space.assume(holds)
+                if holds is not None:
+                    self.holds(holds)
                 self.block(body)
                 out: dict[str, Tensor] = {}
                 for n in changed:
@@ -547,7 +609,7 @@ class GraphWalker(Walker):
         finally:
             self.depth -= 1
             self.space = outer
-        self.names = {**names, **{n: Tile(t) for n, t in found.items()}}
+        self.names = {**names, **{n: self.opaque(t) for n, t in found.items()}}
 
     def while_data(self, s: ast.While) -> None:
         outer, names = self.space, dict(self.names)
@@ -557,12 +619,16 @@ class GraphWalker(Walker):
             raise self.error("the body of this `while` changes nothing that its condition depends on: it never ends", s.test)
         changed = list(dict.fromkeys((*changed, TESTED)))
         before = {n: self.carried(n, s) for n in changed}
+        least = {n: self.bounds(names[n]) for n in changed if before[n].dtype is _ops.I64 and before[n].shape == () and self.only_grows(n, s.body)}
         steps = "the steps of this loop"  # no name that a kernel could have
         before[steps] = Tile(_ops.literal(0, _ops.I64))
 
         def enter(value: dict[str, Tensor]) -> None:
             self.space = outer.copy()
-            self.names = {**names, **{n: Tile(t) for n, t in value.items()}}
+            self.names = {**names, **{n: self.opaque(t) for n, t in value.items()}}
+            for n, known in least.items():
+                if known is not None:
+                    self.space.assume(("le", known[0], self.names[n].form))
 
         def test(value: dict[str, Tensor]) -> Tensor:
             enter(value)
@@ -573,6 +639,7 @@ class GraphWalker(Walker):
             enter(value)
             count = _ops.add(value[steps], 1)
             self.node = s
+            self.holds(self.form(self.truth(self.value(s.test), "the condition of `while`")) or 0)
             self.tested(Tile(_ops.less_equal(count, MOST_STEPS)), f"this `while` has not ended after {MOST_STEPS} steps")
             self.block(s.body)
             return {**{n: self.handed(n, before[n], s, "the loop").tensor for n in changed}, steps: count}
@@ -583,14 +650,20 @@ class GraphWalker(Walker):
         finally:
             self.depth -= 1
             self.space = outer
-        self.names = {**names, **{n: Tile(found[n]) for n in changed}}
+        self.names = {**names, **{n: self.opaque(found[n]) for n in changed}}
+
+    def holds(self, form: Expr) -> None:
+        """What holds of every element from here on."""
+        if _forms.has(form, _forms.AXIS):
+            self.space.unheard |= _forms.symbols(form)
+        else:
+            self.space.assume(form)
 
     def assumed(self, condition: Any) -> None:
         if condition is False:
             raise self.error("what is assumed does not hold")
-        form = condition.form if isinstance(condition, Tile) else None
-        if form is not None and not any(s.startswith("@") for s in _forms.symbols(form)):
-            self.space.assume(form)
+        if isinstance(condition, Tile):
+            self.holds(self.form(condition) or 0)
         self.tested(condition, "what is assumed does not hold")
 
     def asserted(self, condition: Any, message: str) -> None:
@@ -629,6 +702,10 @@ class GraphWalker(Walker):
         out = []
         for v in outputs:
             stores = self.joined([s for s in self.stores if s.view.base is v])
+            if not stores and v.name in self.skipped and v.dtype.kind != "s":  # by loops without a step: it stays 0
+                nowhere = Tile(_ops.literal(-1, _ops.I64))
+                nothing = _ops.literal(False if v.dtype.kind == "b" else 0, v.dtype)
+                stores = [Store(v, (nowhere.tensor,), nothing, (), True, self.source.tree, self.source, "add" if v.dtype.kind != "b" else "set")]
             if not stores:
                 raise self.error(f"nothing is stored into the output '{v.name}'", self.source.tree)
             found = []
@@ -663,7 +740,7 @@ class GraphWalker(Walker):
 
     def separate_stores(self, before: list[Store], s: Store) -> None:
         """Refuses a program that writes what another program writes; what one program writes twice has the value of the later store, but in a loop."""
-        moving = [f"program{a}" for a in range(len(self.grid))]
+        moving = [f"{_forms.PROGRAM}{a}" for a in range(len(self.grid))]
         v = s.view
         view = [self.form_of(n) for n in v.shape]
         forms = lambda t: ([self.form_of(p) for p in t.place], [self.form_of(n) for n in t.extents])  # noqa: E731

@@ -89,7 +89,7 @@ class Interpreter(Walker):
         return {"add": x + y, "sub": x - y, "mul": x * y, "min": min(x, y), "max": max(x, y)}.get(op) if op not in ("floordiv", "mod") else (
             x // y if op == "floordiv" else x % y)  # fmt: skip
 
-    def made(self, tensor: Tensor, form: Any = None) -> Tile:
+    def made(self, tensor: Tensor, form: Any = None, bounds: Any = None) -> Tile:
         return super().made(tensor, None)
 
     def array(self, t: Tile) -> Any:
@@ -201,7 +201,7 @@ class Interpreter(Walker):
     def for_range(self, s: ast.For, first: Any, last: Any, step: int) -> None:
         assert isinstance(s.target, ast.Name)
         if not len(range(first, last, step)):
-            return
+            return self.skip(s)
         names = dict(self.names)
         changed = [n for n in self.changed(s.body) if n != s.target.id]
         before = {n: self.carried(n, s) for n in changed}

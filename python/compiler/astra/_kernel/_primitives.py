@@ -304,7 +304,7 @@ def reshape(w: Walker, x: Any, shape: Any) -> Tile:
     t, extents = _tile(w, x, "what is reshaped"), _shape(w, shape, "the shape")
     if _count(t.shape) != _count(extents):
         raise w.error(f"a tile of shape {t.shape} has {_count(t.shape)} elements; {extents} has {_count(extents)}")
-    return w.made(_ops.reshape(t.tensor, extents), t.form if t.form is not None and not _forms.symbols(t.form) else None)
+    return w.made(_ops.reshape(t.tensor, extents), t.form if isinstance(t.form, int) else None, w.bounds(t))
 
 
 def _count(shape: tuple[int, ...]) -> int:
@@ -328,8 +328,8 @@ def permute(w: Walker, x: Any, axes: Any) -> Tile | View:
         raise w.error(f"axes {axes} of a tile of {rank} axes: each of 0 .. {rank - 1} once")
     if isinstance(t, View):
         return _views.permuted(w, t, axes, _said(w, t))
-    names = {f"@{rank - 1 - a}": f"@{rank - 1 - i}" for i, a in enumerate(axes)}
-    return w.made(_ops.permute_dims(t.tensor, axes), None if t.form is None else w.renewed(_forms.rename(t.form, names)))
+    names: dict[str, Any] = {f"{_forms.AXIS}{rank - 1 - a}": f"{_forms.AXIS}{rank - 1 - i}" for i, a in enumerate(axes)}
+    return w.made(_ops.permute_dims(t.tensor, axes), w.placed(t.form, names))
 
 
 @primitive("shapes", "tile, shape -> tile")
@@ -356,7 +356,8 @@ def slice_(w: Walker, x: Any, begin: Any, shape: Any) -> Tile:
             raise w.error(f"a slice of a tile begins at numbers, not at {described(b)}")
         if b < 0 or b + n > m:
             raise w.error(f"the slice {b} .. {b + n} leaves a tile of shape {t.shape}")
-    return w.made(t.tensor[tuple(slice(b, b + n) for b, n in zip(first, extents))])
+    key = [slice(b, b + n) for b, n in zip(first, extents)]
+    return w.made(t.tensor[tuple(key)], w.indexed(t.form, t.shape, key))
 
 
 @primitive("shapes", "tiles -> tile")
@@ -371,7 +372,11 @@ def join(w: Walker, tiles: Any, axis: Any = 0) -> Tile:
             raise w.error(f"join of {made[0].dtype.name} and {t.dtype.name}: all are of one dtype")
         if [n for i, n in enumerate(t.shape) if i != place] != [n for i, n in enumerate(made[0].shape) if i != place]:
             raise w.error(f"join along axis {place} of tiles of shapes {made[0].shape} and {t.shape}")
-    return w.made(w.attempt(_ops.concat, [t.tensor for t in made], axis=place))
+    return w.made(w.attempt(_ops.concat, [t.tensor for t in made], axis=place), None, _union([w.bounds(t) for t in made]))
+
+
+def _union(bounds: list[Any]) -> tuple[int, int] | None:
+    return None if None in bounds else (min(b[0] for b in bounds), max(b[1] for b in bounds))
 
 
 @primitive("shapes", "tile -> tuple of tiles")
@@ -381,7 +386,9 @@ def split(w: Walker, x: Any, parts: Any, axis: Any = 0) -> tuple[Tile, ...]:
     place = _axis(w, axis, len(t.shape))
     if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1 or t.shape[place] % parts:
         raise w.error(f"axis {place} of a tile of shape {t.shape} in {described(parts)} equal parts")
-    return tuple(w.made(p) for p in _ops.split(t.tensor, parts, axis=place))
+    step = t.shape[place] // parts
+    keys = [[slice(None)] * place + [slice(i * step, i * step + step)] for i in range(parts)]
+    return tuple(w.made(p, w.indexed(t.form, t.shape, key)) for p, key in zip(_ops.split(t.tensor, parts, axis=place), keys))
 
 
 # ---- element by element
@@ -390,7 +397,8 @@ def split(w: Walker, x: Any, parts: Any, axis: Any = 0) -> tuple[Tile, ...]:
 def _of_one(name: str, f: Any, kinds: str, meaning: str) -> None:
     def row(w: Walker, x: Any) -> Tile:
         t = _tile(w, x, f"the argument of {name}", kinds)
-        return w.made(w.attempt(f, t.tensor))
+        form = w.form(t) if name == "abs" else None
+        return w.made(w.attempt(f, t.tensor), None if form is None else ("abs", form))
 
     _add(name, "element by element", f"tile of {'floats' if kinds == 'f' else 'numbers'} -> tile", row, meaning)
 
@@ -439,7 +447,7 @@ def where(w: Walker, condition: Any, x: Any, y: Any) -> Tile:
     c = _tile(w, condition, "the condition of where", "b")
     a, b = w.pair(x, y, "where")
     w.broadcast(w.broadcast(a.shape, b.shape, "where"), c.shape, "where")
-    forms = (c.form, w.form(x), w.form(y))
+    forms = (w.form(c), w.form(x), w.form(y))
     known = ("select", *forms) if None not in forms else None
     return w.made(w.attempt(_ops.where, c.tensor, a, b), known)
 
@@ -459,8 +467,12 @@ def clip(w: Walker, x: Any, low: Any, high: Any) -> Tile:
 def cast(w: Walker, x: Any, dtype: Any) -> Tile:
     """The tile in another dtype: floats to integers truncate and saturate, a NaN gives 0; integers wrap."""
     t, to = _tile(w, x, "what is cast"), _dtype(w, dtype)
-    keeps = t.form is not None and to.kind in "iu" and t.dtype.kind in "iub" and (to.bits >= 32 or t.dtype.kind == "b")
-    return w.made(w.attempt(_ops.astype, t.tensor, to), t.form if keeps else None)
+    form = w.form(t)
+    if form is None or to.kind not in "iu":
+        form = None
+    elif t.dtype.kind == "b":
+        form = _forms.make("select", form, 1, 0)
+    return w.made(w.attempt(_ops.astype, t.tensor, to), form)
 
 
 @primitive("element by element", "tile, dtype -> tile")
@@ -485,9 +497,25 @@ def _fold(name: str, f: Any, kinds: str, meaning: str, typed: bool = False) -> N
     def row(w: Walker, x: Any, axis: Any = None, *, keepdims: Any = False) -> Tile:
         t = _tile(w, x, f"the argument of {name}", kinds)
         more = {"dtype": t.dtype} if typed else {}
-        return w.made(w.attempt(f, t.tensor, axis=_axes(w, t, axis), keepdims=_flag(w, keepdims, "keepdims"), **more))
+        axes = _axes(w, t, axis)
+        out = w.attempt(f, t.tensor, axis=axes, keepdims=_flag(w, keepdims, "keepdims"), **more)
+        return _folded(w, name, t, out, _count(tuple(t.shape[a] for a in axes)))
 
     _add(name, "folds", f"tile of {'bools' if kinds == 'b' else 'numbers'} -> tile", row, meaning)
+
+
+def _folded(w: Walker, name: str, t: Tile, out: Any, n: int) -> Tile:
+    """What is known of a fold of n elements."""
+    form, bounds = w.form(t), w.bounds(t)
+    if form is None or bounds is None:
+        return w.made(out)
+    if name in ("any", "all"):  # any is not of all: not
+        holds = form if name == "all" else ("not", form)
+        each = w.means(w.made(out), holds)
+        if name == "all" or each.form is None:
+            return each
+        return Tile(out, ("not", each.form))
+    return w.made(out, None, {"max": bounds, "min": bounds, "sum": (bounds[0] * n, bounds[1] * n)}.get(name))
 
 
 _fold("sum", _ops.sum, "iuf", "The sum along axes, in the contract's order (N4); of its own dtype.", True)
@@ -501,7 +529,8 @@ _fold("all", _ops.all, "b", "Whether all are true along axes.")
 def _arg(name: str, f: Any, meaning: str) -> None:
     def row(w: Walker, x: Any, axis: Any = -1, *, keepdims: Any = False) -> Tile:
         t = _tile(w, x, f"the argument of {name}", "iuf")
-        return w.made(w.attempt(f, t.tensor, axis=_axis(w, axis, len(t.shape)), keepdims=_flag(w, keepdims, "keepdims")))
+        place = _axis(w, axis, len(t.shape))
+        return w.made(w.attempt(f, t.tensor, axis=place, keepdims=_flag(w, keepdims, "keepdims")), None, (0, t.shape[place] - 1))
 
     _add(name, "folds", "tile of numbers -> tile of int64", row, meaning)
 
@@ -514,7 +543,10 @@ def _running(name: str, f: Any, meaning: str, typed: bool) -> None:
     def row(w: Walker, x: Any, axis: Any = -1) -> Tile:
         t = _tile(w, x, f"the argument of {name}", "iuf")
         more = {"dtype": t.dtype} if typed else {}
-        return w.made(w.attempt(f, t.tensor, axis=_axis(w, axis, len(t.shape)), **more))
+        place, bounds = _axis(w, axis, len(t.shape)), w.bounds(t)
+        if bounds is not None and name == "cumsum":
+            bounds = min(bounds[0], bounds[0] * t.shape[place]), max(bounds[1], bounds[1] * t.shape[place])
+        return w.made(w.attempt(f, t.tensor, axis=place, **more), None, None if name == "cumprod" else bounds)
 
     _add(name, "folds", "tile of numbers -> tile", row, meaning)
 
@@ -534,7 +566,7 @@ def histogram(w: Walker, x: Any, bins: Any) -> Tile:
     narrow = t.dtype.bits < 32 or t.dtype.name == "int32"  # 32 bits hold them: twice the lanes
     wide = flat if t.dtype.bits == 64 else _ops.astype(flat, "int32" if narrow else "int64")
     hits = _ops.equal(wide, _ops.astype(_ops.iota(n), wide.dtype))
-    return w.made(_ops.sum(_ops.astype(hits, "int32"), axis=0, dtype="int32"))
+    return w.made(_ops.sum(_ops.astype(hits, "int32"), axis=0, dtype="int32"), None, (0, _count(t.shape)))
 
 
 # ---- order
@@ -544,14 +576,15 @@ def histogram(w: Walker, x: Any, bins: Any) -> Tile:
 def sort(w: Walker, x: Any, axis: Any = -1, *, descending: Any = False) -> Tile:
     """Sorted along an axis, stable; NaNs are the greatest."""
     t = _tile(w, x, "the argument of sort", "iuf")
-    return w.made(w.attempt(_ops.sort, t.tensor, axis=_axis(w, axis, len(t.shape)), descending=_flag(w, descending, "descending")))
+    return w.made(w.attempt(_ops.sort, t.tensor, axis=_axis(w, axis, len(t.shape)), descending=_flag(w, descending, "descending")), None, w.bounds(t))
 
 
 @primitive("order", "tile of numbers -> tile of int64")
 def argsort(w: Walker, x: Any, axis: Any = -1, *, descending: Any = False) -> Tile:
     """The indices that sort along an axis, stable."""
     t = _tile(w, x, "the argument of argsort", "iuf")
-    return w.made(w.attempt(_ops.argsort, t.tensor, axis=_axis(w, axis, len(t.shape)), descending=_flag(w, descending, "descending")))
+    place = _axis(w, axis, len(t.shape))
+    return w.made(w.attempt(_ops.argsort, t.tensor, axis=place, descending=_flag(w, descending, "descending")), None, (0, t.shape[place] - 1))
 
 
 @primitive("order", "tile, int -> two tiles")
@@ -561,7 +594,8 @@ def topk(w: Walker, x: Any, k: Any, axis: Any = -1) -> tuple[Tile, ...]:
     place = _axis(w, axis, len(t.shape))
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= t.shape[place]:
         raise w.error(f"the {described(k)} greatest of {t.shape[place]}")
-    return tuple(w.made(p) for p in w.attempt(_ops.topk, t.tensor, k, axis=place))
+    values, indices = w.attempt(_ops.topk, t.tensor, k, axis=place)
+    return w.made(values, None, w.bounds(t)), w.made(indices, None, (0, t.shape[place] - 1))
 
 
 @primitive("order", "tile, tile of integers -> tile")
@@ -571,7 +605,8 @@ def pick(w: Walker, x: Any, index: Any, axis: Any = -1) -> Tile:
     place = _axis(w, axis, len(t.shape))
     if len(t.shape) != len(i.shape) or any(m != n for a, (m, n) in enumerate(zip(t.shape, i.shape)) if a != place):
         raise w.error(f"pick along axis {place} of a tile of shape {t.shape} by one of shape {i.shape}")
-    return w.made(w.attempt(_ops.op, "pick", t.tensor, _ops.astype(i.tensor, "int64"), ints=[place]))
+    picked = w.attempt(_ops.op, "pick", t.tensor, _ops.astype(i.tensor, "int64"), ints=[place])
+    return w.made(picked, None, _union([w.bounds(t), (0, 0)]))
 
 
 # ---- products

@@ -23,30 +23,9 @@ _WHICH = "which"
 Found = tuple[str, dict[str, int], dict[str, int]]
 
 
-def _linear(e: Expr) -> tuple[dict[Expr, int], int] | None:
-    """An expression as a sum of numbers times atoms, and a number."""
-    if isinstance(e, int):
-        return {}, e
-    if isinstance(e, tuple) and e[0] in ("add", "sub"):
-        a, b = _linear(e[1]), _linear(e[2])
-        if a is None or b is None:
-            return None
-        sign = 1 if e[0] == "add" else -1
-        terms = dict(a[0])
-        for atom, c in b[0].items():
-            terms[atom] = terms.get(atom, 0) + sign * c
-        return {k: c for k, c in terms.items() if c}, a[1] + sign * b[1]
-    if isinstance(e, tuple) and e[0] == "mul":
-        for x, y in ((e[1], e[2]), (e[2], e[1])):
-            if isinstance(y, int):
-                a = _linear(x)
-                return None if a is None else ({k: c * y for k, c in a[0].items() if c * y}, a[1] * y)
-    return {e: 1}, 0
-
-
 def _determined(space: Space, starts: list[Expr], extents: list[Expr], wanted: set[str]) -> bool:
     """Whether blocks that meet are those of the same values of the symbols."""
-    sums = [_linear(s) for s in starts]
+    sums = [_forms.linear(s) for s in starts]
     known: set[Expr] = set()
 
     def fixed(e: Expr) -> bool:
@@ -69,7 +48,7 @@ def _determined(space: Space, starts: list[Expr], extents: list[Expr], wanted: s
         quotients = {(e[1], e[2]) for e in known if isinstance(e, tuple) and e[0] == "floordiv"}
         remainders = {(e[1], e[2]) for e in known if isinstance(e, tuple) and e[0] == "mod"}
         for x, width in quotients & remainders:
-            inside = _linear(x)
+            inside = _forms.linear(x)
             if fixed(width) and inside is not None:
                 known.add(x)
                 left = [atom for atom in inside[0] if not fixed(atom)]
@@ -142,7 +121,7 @@ def _meeting(sizes: list[Any], writers: list[Any], low: list[Any], high: list[An
 
 def pair(space: Space, places: list[list[Expr]], extents: list[list[Expr]], view: list[Expr], moving: list[str]) -> Found:
     """Whether a block that one program writes and another block that another program writes meet."""
-    distances = [_linear(("sub", q, p)) for p, q in zip(*places)]
+    distances = [_forms.linear(("sub", q, p)) for p, q in zip(*places)]
     starts: list[Expr] = []
     spans: list[Expr] = []
     for p, distance, m, n in zip(places[0], distances, *extents):
@@ -162,7 +141,7 @@ def pair(space: Space, places: list[list[Expr]], extents: list[list[Expr]], view
 def apart(places: list[list[Expr]], extents: list[list[Expr]]) -> bool:
     """Whether the two blocks of any one program are apart by a known distance."""
     for p, q, m, n in zip(*places, *extents):
-        distance = _linear(("sub", q, p))
+        distance = _forms.linear(("sub", q, p))
         if distance is not None and not distance[0] and isinstance(m, int) and isinstance(n, int) and (distance[1] >= m or -distance[1] >= n):
             return True
     return False
@@ -175,7 +154,7 @@ def meet(space: Space, starts: list[Expr], extents: list[Expr], view: list[Expr]
     if not wanted or _WHICH not in moving and _determined(space, starts, extents, wanted):
         return "shown", {}, {}
     names = space.needed([*starts, *extents, *view], wanted)
-    if any(n.startswith(("data", "loop")) for n in names):
+    if any(_forms.is_a(n, _forms.READ, _forms.COMPUTED, _forms.COUNTER) for n in names):
         return "unknown", {}, {}
     fixed = [n for n in names if n not in moving]
     for sampled in (True, False):

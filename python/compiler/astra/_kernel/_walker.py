@@ -38,12 +38,13 @@ _BINARY: dict[type, tuple[str, Callable[..., Any], Any, str]] = {  # text, on nu
     ast.FloorDiv: ("//", operator.floordiv, _ops.floor_divide, "floordiv"),
     ast.Mod: ("%", operator.mod, _ops.remainder, "mod"),
     ast.Pow: ("**", operator.pow, _ops.pow, ""),
-    ast.BitAnd: ("&", operator.and_, _ops.bitwise_and, ""),
-    ast.BitOr: ("|", operator.or_, _ops.bitwise_or, ""),
-    ast.BitXor: ("^", operator.xor, _ops.bitwise_xor, ""),
+    ast.BitAnd: ("&", operator.and_, _ops.bitwise_and, "bitand"),
+    ast.BitOr: ("|", operator.or_, _ops.bitwise_or, "bitor"),
+    ast.BitXor: ("^", operator.xor, _ops.bitwise_xor, "bitxor"),
     ast.LShift: ("<<", operator.lshift, _ops.bitwise_left_shift, ""),
     ast.RShift: (">>", operator.rshift, _ops.bitwise_right_shift, ""),
 }
+_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
 _COMPARE: dict[type, tuple[str, Callable[..., Any], Any, str]] = {
     ast.Lt: ("<", operator.lt, _ops.less, "lt"),
     ast.LtE: ("<=", operator.le, _ops.less_equal, "le"),
@@ -103,6 +104,7 @@ class Walker:
         self.calls: list[str] = [source.name]
         self.depth = 0  # of branches and loops that data decide
         self.fresh = 0
+        self.skipped: set[str] = set()  # names in loops without a step
 
     # ---- what differs
 
@@ -131,13 +133,17 @@ class Walker:
     def shown_extent(self, n: Any) -> str:
         return str(n)
 
-    def renewed(self, form: Expr) -> Expr:
-        """A form whose elements are at other places."""
-        return form
-
-    def data(self, dtype: DType) -> Expr | None:
-        """The form of a value that data decide."""
+    def bounds(self, x: Any) -> tuple[int, int] | None:
+        """The least and the greatest value that the elements of a tile of integers may have, as far as that is known."""
         return None
+
+    def means(self, t: Tile, holds: Expr) -> Tile:
+        """A bool that was computed, which is true where this holds of all elements of a tile."""
+        return t
+
+    def placed(self, form: Expr | None, names: dict[str, Expr]) -> Expr | None:
+        """A form whose axes are these expressions of other axes."""
+        return form
 
     def load(self, v: View, place: tuple[Any, ...], shape: tuple[int, ...], fill: Any) -> Tile:
         raise NotImplementedError
@@ -263,6 +269,10 @@ class Walker:
         else:
             raise self.error("this cannot be assigned to in a kernel", target)
 
+    def skip(self, s: ast.For) -> None:
+        """A loop without a step."""
+        self.skipped |= {n.id for part in s.body for n in ast.walk(part) if isinstance(n, ast.Name)}
+
     def for_(self, s: ast.For) -> None:
         if s.orelse:
             raise self.error("`else` of a loop is not part of the kernel language", s.orelse[0])
@@ -289,6 +299,8 @@ class Walker:
             raise self.error("static_for is unrolled while the kernel is compiled: its bounds are numbers", call)
         if len(range(first, last, step)) > MOST_UNROLLED:
             raise self.error(f"static_for is unrolled at most {MOST_UNROLLED} times, this one {len(range(first, last, step))} times", call)
+        if not range(first, last, step):
+            self.skip(s)
         for i in range(first, last, step):
             self.assign(s.target, i)
             self.block(s.body)
@@ -312,10 +324,12 @@ class Walker:
             raise self.error("`else` of a loop is not part of the kernel language", s.orelse[0])
         condition = self.value(s.test)
         if isinstance(condition, NUMBERS):
-            if condition:
+            if not condition:
+                return
+            used = {n.id for n in ast.walk(s.test) if isinstance(n, ast.Name)}
+            if not used & set(self.changed(s.body)):
                 raise self.error("the condition of this `while` is the number "
                                  f"{condition!r} while the kernel is compiled: a loop that never ends, or use kernel.static_for", s.test)
-            return
         self.while_data(s)
 
     def if_(self, s: ast.If) -> None:
@@ -362,6 +376,20 @@ class Walker:
             if f is self.language.primitives["assume"] or isinstance(f, self.language.Function) and self.tests_in(f.source.tree.body, f.source):
                 return True
         return False
+
+    @staticmethod
+    def only_grows(name: str, body: list[ast.stmt]) -> bool:
+        """Whether all that a body does to a name is to add a number that is not negative."""
+        found = False
+        for s in body:
+            if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name) and s.target.id == name:
+                by = s.value
+                found = isinstance(s.op, ast.Add) and isinstance(by, ast.Constant) and isinstance(by.value, int) and by.value >= 0
+                if not found:
+                    return False
+            elif any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(s)):
+                return False
+        return found
 
     def carried(self, name: str, where: ast.AST) -> Tile:
         """The value of a name as a tile that a loop or a branch hands on."""
@@ -588,8 +616,8 @@ class Walker:
             out.append(n if m == 1 else m)
         return tuple(reversed(out))
 
-    def made(self, tensor: Tensor, form: Expr | None = None) -> Tile:
-        """A tile of integers or bools with what is known of its elements."""
+    def made(self, tensor: Tensor, form: Expr | None = None, bounds: tuple[int, int] | None = None) -> Tile:
+        """A tile with what is known of its elements: an expression, or bounds."""
         n = 1
         for extent in tensor.shape:
             n *= extent
@@ -607,29 +635,37 @@ class Walker:
             return self.attempt(number, x, y)
         if isinstance(x, tuple) and isinstance(y, tuple) and kind is ast.Add:
             return x + y
-        if isinstance(x, (int, Index)) and isinstance(y, (int, Index)) and index:
+        if isinstance(x, (int, Index)) and isinstance(y, (int, Index)) and index and kind not in _BITS:
             if index in ("floordiv", "mod") and isinstance(y, int) and y <= 0:
                 raise self.error(f"sizes and program ids are divided by what is greater than 0, not by {y}")
             return self.index(index, x, y)
         a, b = self.pair(x, y, f"`{text}`")
         if kind is ast.Div and a.dtype.kind in "iub":
             raise self.error(f"`/` of integers ({a.dtype.name}) would be a fraction: cast to a float, or use `//`")
-        if kind in (ast.BitAnd, ast.BitOr, ast.BitXor) and a.dtype.kind == "f" or kind in (ast.LShift, ast.RShift) and a.dtype.kind not in "iu":
+        if kind in _BITS and a.dtype.kind == "f" or kind in (ast.LShift, ast.RShift) and a.dtype.kind not in "iu":
             raise self.error(f"`{text}` is of integers, not of {a.dtype.name}")
-        if a.dtype.kind == "b" and kind not in (ast.BitAnd, ast.BitOr, ast.BitXor):
+        if a.dtype.kind == "b" and kind not in _BITS:
             raise self.error(f"`{text}` of bools: use `&`, `|`, `^` or cast them")
-        form: Expr | None = None
+        return self.made(self.attempt(tile, a, b), self.form_of_two(kind, x, y, a.dtype))
+
+    def form_of_two(self, kind: type, x: Any, y: Any, t: DType) -> Expr | None:
+        """The form of an operator's result, where it is an expression."""
         f, g = self.form(x), self.form(y)
-        if f is not None and g is not None:
-            if index and (index not in ("floordiv", "mod") or isinstance(g, int) and g > 0):
-                form = _forms.make(index, f, g)
-            elif kind in (ast.BitAnd, ast.BitOr) and a.dtype.kind == "b":
-                form = ("and" if kind is ast.BitAnd else "or", f, g)
-            else:
-                form = self.data(a.dtype) if kind not in (ast.BitXor,) else None
-        elif kind in (ast.BitAnd, ast.BitOr) and a.dtype.kind == "b":
-            form = None
-        return self.made(self.attempt(tile, a, b), form)
+        if f is None or g is None:
+            return None
+        if t.kind == "b":
+            return ({ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "ne"}[kind], f, g)
+        if kind in (ast.LShift, ast.RShift) and isinstance(g, int) and 0 <= g < min(t.bits, 62):
+            return _forms.make("mul" if kind is ast.LShift else "floordiv", f, 1 << g)
+        if kind is ast.BitAnd:
+            for one, other in ((f, g), (g, f)):
+                if isinstance(other, int) and other >= 0 and other & other + 1 == 0:
+                    return _forms.make("mod", one, other + 1)
+        index = _BINARY[kind][3]
+        divisor = self.bounds(y) if index in ("floordiv", "mod") else None
+        if index in ("floordiv", "mod") and (divisor is None or divisor[0] <= 0):
+            return None
+        return _forms.make(index, f, g) if index else None
 
     def unary(self, e: ast.UnaryOp, x: Any) -> Any:
         if isinstance(x, NUMBERS):
@@ -643,7 +679,8 @@ class Walker:
             if isinstance(e.op, ast.USub) and x.dtype.kind in "iuf":
                 return self.made(_ops.negative(x.tensor), None if x.form is None else _forms.make("sub", 0, x.form))
             if isinstance(e.op, ast.Invert) and x.dtype.kind in "iub" or isinstance(e.op, ast.Not) and x.dtype.kind == "b" and x.shape == ():
-                return self.made(_ops.bitwise_invert(x.tensor), ("not", x.form) if x.dtype.kind == "b" and x.form is not None else None)
+                form = None if x.form is None else ("not", x.form) if x.dtype.kind == "b" else _forms.make("sub", -1, x.form)
+                return self.made(_ops.bitwise_invert(x.tensor), form)
         text = {ast.USub: "-", ast.UAdd: "+", ast.Not: "not", ast.Invert: "~"}[type(e.op)]
         raise self.error(f"`{text}` of {described(x)}" + ("; use `~` of tiles of bools" if text == "not" else ""))
 
@@ -722,22 +759,28 @@ class Walker:
             return self.language.views.indexed(self, x, key, ast.unparse(e))
         if sum(k is not None for k in key) > len(x.shape):
             raise self.error(f"{len([k for k in key if k is not None])} indices of a tile of shape {x.shape}")
-        form = x.form
-        if form is not None:
-            form = self.indexed(form, x.shape, key)
-        return self.made(self.attempt(lambda: x.tensor[tuple(key)]), form)
+        return self.made(self.attempt(lambda: x.tensor[tuple(key)]), self.indexed(x.form, x.shape, key))
 
-    def indexed(self, form: Expr, shape: tuple[int, ...], key: list[Any]) -> Expr | None:
-        """The form behind an index of `:` and None."""
-        if any(k is not None and k != slice(None) for k in key):
+    def indexed(self, form: Expr | None, shape: tuple[int, ...], key: list[Any]) -> Expr | None:
+        """The form behind an index of `:`, None, slices and numbers."""
+        if form is None:
             return None
         key = key + [slice(None)] * (len(shape) - sum(k is not None for k in key))
-        names, old = {}, len(shape)
-        for place, k in enumerate(key):
-            if k is not None:
-                names[f"@{old - 1}"] = f"@{len(key) - 1 - place}"
+        new = sum(not isinstance(k, int) or isinstance(k, bool) for k in key)
+        names: dict[str, Expr] = {}
+        old = len(shape)
+        for k in key:
+            if isinstance(k, int):
                 old -= 1
-        return _forms.rename(form, names)
+                names[f"{_forms.AXIS}{old}"] = k % shape[len(shape) - 1 - old]
+                continue
+            new -= 1
+            if k is None:
+                continue
+            old -= 1
+            first, _, step = k.indices(shape[len(shape) - 1 - old])
+            names[f"{_forms.AXIS}{old}"] = _forms.make("add", _forms.make("mul", f"{_forms.AXIS}{new}", step), first)
+        return self.placed(form, names)
 
 
 def constant(x: Any) -> bool:

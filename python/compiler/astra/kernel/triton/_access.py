@@ -68,7 +68,7 @@ class Access(TritonWalker, GraphWalker):
         return None if x is None or y is None else self.index(e[0], x, y)
 
     def decided(self, x: Any) -> Any:
-        if self.deciding and isinstance(x, Tile) and x.shape == () and x.form is not None and not any(s.startswith(("@", "data")) for s in _forms.symbols(x.form)):
+        if self.deciding and isinstance(x, Tile) and x.shape == () and x.form is not None and not _forms.has(x.form, _forms.AXIS, _forms.READ, _forms.COMPUTED):
             space = self.here(())
             if space.holds(x.form):
                 return True
@@ -89,31 +89,28 @@ class Access(TritonWalker, GraphWalker):
         """What is known of a tile's elements at this place."""
         space = self.within(shape)
         for g in [*self.guards, *([] if mask is None else [mask])]:
-            if isinstance(g, tuple):
-                space.assume(g)
+            space.assume(g)
         return space
 
     # ---- access
 
     def looked_up(self, p: Pointer, m: Any) -> tuple[Expr | None, Expr | None, Block | None]:
         """The form of an offset, that of a mask (None where there is none), and the block that both are."""
-        form, mask = self.form(p.offset), None if m is True else m.form
+        form, mask = self.form(p.offset), None if m is True else self.form(m)
         found = None
         if form is not None:
             found = _pointers.block(self.here(p.shape), form, p.shape, mask, p.argument.size, bool(self.guards))
-            if found is not None and m is not True and mask is None:
-                found.exact = False
         return form, mask, found
 
     def bounded(self, what: str, p: Pointer, form: Expr | None, mask: Expr | None) -> None:
         """Refuses elements that are not shown to be inside."""
         a = p.argument
-        e: Expr = form if form is not None else self.data(I64)  # type: ignore[assignment]
+        e: Any = form if form is not None else self.computed(I64, p.shape)
         space = self.here(p.shape, mask)
         for condition in (("le", 0, e), ("lt", e, a.size)):
             found, at = space.counterexample(condition)
             if found == "refuted":
-                at = {k: n for k, n in at.items() if k.startswith(("program", "@")) or k in _forms.symbols(e)}
+                at = {k: n for k, n in at.items() if _forms.is_a(k, _forms.PROGRAM, _forms.AXIS) or k in _forms.symbols(e)}
                 raise self.error(f"{space.sentence(at)}: {what} '{a.name}' is outside: element {int(_forms.evaluate(e, at))} of {a.size}; "
                                  "give a mask if that is meant")  # fmt: skip
             if found == "unknown":
@@ -129,7 +126,7 @@ class Access(TritonWalker, GraphWalker):
         a, shape = p.argument, p.shape
         m = self.masked(mask, shape, "a load")
         if self.trying:
-            return Tile(_ops.broadcast_to(_ops.astype(_ops.literal(0, F32 if a.dtype.kind == "s" else I32), a.dtype), shape), self.data(a.dtype))
+            return Tile(_ops.broadcast_to(_ops.astype(_ops.literal(0, F32 if a.dtype.kind == "s" else I32), a.dtype), shape), self.computed(a.dtype, shape))
         self.noted(p, False)
         form, condition, found = self.looked_up(p, m)
         fill = other if isinstance(other, NUMBERS) else 0
@@ -147,7 +144,7 @@ class Access(TritonWalker, GraphWalker):
         if m is not True and (isinstance(other, Tile) or found is not None and (not found.exact or found.guards)):
             rest = self.typed(other if isinstance(other, Tile) else fill, a.dtype)
             x = _ops.where(m.tensor, x, rest)
-        return Tile(x, self.data(a.dtype))
+        return Tile(x, self.ranged(_forms.READ, a.dtype, shape, None, "a value that was read"))
 
     def read_block(self, a: Argument, b: Block, shape: tuple[int, ...], fill: Any) -> Tensor | None:
         starts = [self.index_of(e) for e in b.starts]
@@ -187,7 +184,7 @@ class Access(TritonWalker, GraphWalker):
         at = self.wide(p.offset)
         at = at if isinstance(at, Tile) else Tile(_ops.astype(self.tensor(at), I64), self.form(at))
         space = self.here(shape)
-        moving = [f"program{axis}" for axis in range(len(self.grid))] + [f"@{i}" for i in range(len(shape))]
+        moving = [f"{_forms.PROGRAM}{axis}" for axis in range(len(self.grid))] + [f"{_forms.AXIS}{i}" for i in range(len(shape))]
         guard = [condition] if condition is not None else []
         where: Expr | None = form
         for g in [*self.guards, *guard]:

@@ -222,7 +222,7 @@ def cast(w: Any, x: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: 
     if bitcast:
         return PRIMITIVES["bitcast"].apply(w, x, dtype)
     if isinstance(x, Tile) and dtype.kind == "b" and x.dtype.kind != "b":
-        return Tile(_ops.not_equal(x.tensor, 0))
+        return w.not_zero(x)
     return PRIMITIVES["cast"].apply(w, x, dtype)
 
 
@@ -252,9 +252,8 @@ def expand_dims(w: Any, x: Any, axis: Any) -> Any:
     t = _tile(w, x, "what gets an axis")
     place = _axis(w, axis, len(t.shape), 0 if axis >= 0 and axis < len(t.shape) else 1)
     rank = len(t.shape)
-    names = {f"@{rank - 1 - a}": f"@{rank - a - (a >= place)}" for a in range(rank)}
-    form = None if t.form is None else _forms.rename(t.form, names)
-    return w.made(_ops.reshape(t.tensor, (*t.shape[:place], 1, *t.shape[place:])), form)
+    names = {f"{_forms.AXIS}{rank - 1 - a}": f"{_forms.AXIS}{rank - a - (a >= place)}" for a in range(rank)}
+    return w.made(_ops.reshape(t.tensor, (*t.shape[:place], 1, *t.shape[place:])), w.placed(t.form, names))
 
 
 @method
@@ -454,17 +453,18 @@ for _name in ("dot_scaled", "associative_scan", "reduce", "gather", "flip", "top
 # ---- folds
 
 
-def _widened(t: Tile, floats: bool) -> Tile:
+def _widened(w: Any, t: Tile, floats: bool) -> Tile:
     """Narrow integers become int32; bfloat16, and where asked float16, float32."""
     if t.dtype.kind in "iub" and t.dtype.bits < 32:
-        return Tile(_ops.astype(t.tensor, U32 if t.dtype.kind == "u" else I32))
+        wide: Tile = PRIMITIVES["cast"].apply(w, t, U32 if t.dtype.kind == "u" else I32)
+        return wide
     return Tile(_ops.astype(t.tensor, F32)) if t.dtype.name == "bfloat16" or floats and t.dtype.name == "float16" else t
 
 
 def _fold(name: str, floats: bool) -> None:
     def f(w: Any, input: Any, axis: Any = None, return_indices: Any = False, return_indices_tie_break_left: Any = True, keep_dims: Any = False,
           dtype: Any = None) -> Any:  # fmt: skip
-        t = _widened(_tile(w, input, f"the argument of tl.{name}"), floats)
+        t = _widened(w, _tile(w, input, f"the argument of tl.{name}"), floats)
         if dtype is not None:
             t = cast(w, t, dtype)
         out = PRIMITIVES[name].apply(w, t, axis, keepdims=keep_dims)
@@ -495,7 +495,7 @@ def _running(name: str) -> None:
     def f(w: Any, input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None) -> Any:
         if reverse:
             raise w.error(f"tl.{name} from the end is not there yet")
-        t = _widened(_tile(w, input, f"the argument of tl.{name}"), False)
+        t = _widened(w, _tile(w, input, f"the argument of tl.{name}"), False)
         return PRIMITIVES[name].apply(w, cast(w, t, dtype) if dtype is not None else t, axis)
 
     BUILTINS[name] = Builtin(name, f)
@@ -537,9 +537,9 @@ def softmax(w: Any, x: Any, dim: Any = None, keep_dims: Any = False, ieee_roundi
 def where(w: Any, condition: Any, x: Any, y: Any) -> Any:
     c = condition
     if isinstance(c, (Index, *NUMBERS)):
-        c = Tile(_ops.not_equal(w.tensor(c), False if isinstance(c, bool) else 0), None)
+        c = Tile(w.tensor(c), w.form(c))
     if isinstance(c, Tile) and c.dtype.kind != "b":
-        c = Tile(_ops.not_equal(c.tensor, 0))
+        c = w.not_zero(c)
     x, y = (_lone(w, v) for v in (x, y))
     return PRIMITIVES["where"].apply(w, c, x, y)
 

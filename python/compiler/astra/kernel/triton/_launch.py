@@ -165,7 +165,7 @@ class JITFunction:
         self.prepare(values)
         grid = grid(values) if callable(grid) else grid
         grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
-        return _grid(self.source, tuple(int(n) if isinstance(n, np.integer) else n for n in grid)), values
+        return _grid(self.source, tuple(int(n) if isinstance(n, np.integer) else n for n in grid), 1), values
 
     def run(self, grid: Any, args: Sequence[Any], named: dict[str, Any], on_breakpoint: Any = None, interpreted: bool = False) -> Any:
         extents, values = self.bound(grid, args, named)

@@ -71,7 +71,7 @@ class TritonGraph(Access):
         if isinstance(trips, int):
             return max(trips, 0), None
         form = _pointers.simple(trips.form, self.here(()))
-        if any(not s.startswith(("program", "loop")) for s in _forms.symbols(form)):
+        if any(not _forms.is_a(s, _forms.PROGRAM, _forms.COUNTER) for s in _forms.symbols(form)):
             return trips, None
         points = self.here(())._points([form], False)
         if points is None:
@@ -147,7 +147,7 @@ class TritonGraph(Access):
 
     def step_number(self, at: Any, first: Any, step: int) -> Any:
         terms, number = _pointers.less(_pointers.linear(self.form_of(at)), _pointers.linear(self.form_of(first)))
-        return self.index_of(_pointers.expression(({a: n // step for a, n in terms.items()}, number // step)))
+        return self.index_of(_forms.expression(({a: n // step for a, n in terms.items()}, number // step)))
 
     def spread_of(self, first: Any, last: Any, step: int) -> int | None:
         """The axis of the grid whose programs the steps of a loop become."""
@@ -241,6 +241,8 @@ class TritonGraph(Access):
                 program = Index(self.programs[axis].node, f"program{axis}")
                 self.names[name] = program
                 condition = self.undecided(s.test)
+                if isinstance(condition, Tile) and condition.form is not None and _forms.has(condition.form, _forms.READ, _forms.COMPUTED):
+                    continue
                 ends = [-number for c in conjuncts_of(condition) for terms, number in [c] if terms == {f"program{axis}": 1}]
                 if not ends:
                     continue
@@ -263,7 +265,7 @@ class TritonGraph(Access):
             return {}
         assert isinstance(s.target, ast.Name)
         self.fresh += 1
-        symbol = f"loop{self.fresh}"
+        symbol = f"{_forms.COUNTER}{self.fresh}"
         top = count if isinstance(count, int) else count.node.hi
         node = call(self.core.dim, f"{symbol}_{top}", 0, max(top - 1, 0))
         self.dims[node] = symbol
@@ -296,9 +298,9 @@ class TritonGraph(Access):
     def forgotten(self, x: Any) -> Any:
         """A value of which nothing is known but its type."""
         if isinstance(x, Tile):
-            return Tile(x.tensor, self.data(x.dtype))
+            return self.opaque(x.tensor)
         if isinstance(x, Index) or isinstance(x, int) and not isinstance(x, bool):
-            return Tile(self.tensor(x), self.data(I64))
+            return self.opaque(_ops.astype(self.tensor(x), I64))
         return x
 
     def steps_by(self, before: Any, after: Any) -> tuple[Expr, ...] | None:
@@ -316,8 +318,8 @@ class TritonGraph(Access):
         if f is None or g is None:
             return None
         space = self.here(before.shape if isinstance(before, Tile) else ())
-        d = _pointers.expression(_pointers.less(_pointers.linear(_pointers.simple(g, space)), _pointers.linear(_pointers.simple(f, space))))
-        return None if any(x.startswith(("@", "data")) for x in _forms.symbols(d)) else (d,)
+        d = _forms.expression(_pointers.less(_pointers.linear(_pointers.simple(g, space)), _pointers.linear(_pointers.simple(f, space))))
+        return None if _forms.has(d, _forms.AXIS, _forms.READ, _forms.COMPUTED) else (d,)
 
     def advanced(self, x: Any, k: Any, d: tuple[Expr, ...]) -> Any:
         """A pointer or an integer after k steps."""
@@ -334,7 +336,7 @@ class TritonGraph(Access):
     def branch(self, s: ast.If, condition: Tile) -> None:
         """An `if` on program ids, counters and sizes: both sides are walked, each where it holds."""
         form = condition.form
-        if form is None or any(x.startswith(("@", "data")) for x in _forms.symbols(form)):
+        if form is None or _forms.has(form, _forms.AXIS, _forms.READ, _forms.COMPUTED):
             return super().branch(s, condition)
         names = dict(self.names)
         sides = []

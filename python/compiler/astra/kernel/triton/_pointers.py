@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from math import gcd
 from typing import Any, Callable
 
-from ..._kernel import _forms, _races
-from ..._kernel._forms import Expr, Space
+from ..._kernel import _forms
+from ..._kernel._forms import Expr, Space, Terms
 from ..._kernel._values import Index, Tile, View
 from ..._tensor import Tensor
 
@@ -76,13 +76,9 @@ class Block:
     guards: list[Expr] = field(default_factory=list)  # what the mask says of the program alone
 
 
-Terms = tuple[dict[Expr, int], int]
-
-
 def linear(e: Expr) -> Terms:
     """An expression as a sum of numbers times atoms, and a number. c * (t mod n) + c * n * (t div n) is c * t."""
-    found = _races._linear(e)
-    assert found is not None
+    found = _forms.linear(e)
     terms, rest = dict(found[0]), found[1]
     for atom in list(terms):
         if isinstance(atom, tuple) and atom[0] == "mod" and isinstance(atom[2], int):
@@ -105,14 +101,6 @@ def less(a: Terms, b: Terms, times: int = 1) -> Terms:
     return {atom: n for atom, n in terms.items() if n}, a[1] - times * b[1]
 
 
-def expression(t: Terms) -> Expr:
-    """The sum again."""
-    out: Expr = 0
-    for atom, n in t[0].items():
-        out = _forms.make("add", out, _forms.make("mul", atom, n))
-    return _forms.make("add", out, t[1])
-
-
 def simple(e: Expr, space: Space) -> Expr:
     """The expression without remainders, choices, minima and maxima that change nothing."""
     if not isinstance(e, tuple):
@@ -124,13 +112,13 @@ def simple(e: Expr, space: Space) -> Expr:
     if e[0] in ("mod", "floordiv") and isinstance(parts[1], int) and space.holds(("le", 0, parts[0])) and space.holds(("lt", parts[0], parts[1])):
         return parts[0] if e[0] == "mod" else 0
     if e[0] == "select":
-        return parts[1] if space.holds(parts[0]) else e
+        return parts[1] if space.holds(parts[0]) else parts[2] if space.holds(("not", parts[0])) else e
     if e[0] in ("min", "max"):
         for x, y in (parts, parts[::-1]):
             if space.holds(("le", x, y) if e[0] == "min" else ("le", y, x)):
                 return x
         return e
-    return expression(linear(e)) if e[0] in ("add", "sub", "mul") else e
+    return _forms.expression(linear(e)) if e[0] in ("add", "sub", "mul") else e
 
 
 Shares = Callable[[Space, int, list[int], list[Expr], int], list[int]]
@@ -155,7 +143,7 @@ def last(space: Space, number: int, strides: list[int], firsts: list[Expr], unit
 
 
 def axes_in(e: Expr) -> set[str]:
-    return {s for s in _forms.symbols(e) if s.startswith("@")}
+    return {s for s in _forms.symbols(e) if _forms.is_a(s, _forms.AXIS)}
 
 
 def conjuncts(e: Expr) -> list[Expr]:
@@ -174,7 +162,7 @@ def block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, s
 def _block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, size: int, guarded: bool, shares: Shares) -> Block | None:
     """The same, where `shares` says which axes a number in the offset belongs to."""
     rest = linear(form)
-    if any(not isinstance(a, str) and axes_in(a) or any(s.startswith("data") for s in _forms.symbols(a)) for a in rest[0]):
+    if any(not isinstance(a, str) and axes_in(a) or _forms.has(a, _forms.READ, _forms.COMPUTED) for a in rest[0]):
         return None
     extents = {f"@{i}": n for i, n in enumerate(reversed(shape)) if n > 1}
     coefficient = {a: rest[0].get(a, 0) for a in extents}
@@ -189,11 +177,15 @@ def _block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, 
     needed: set[str] = set()  # axes that the mask cuts
     exact = True
     for c in conjuncts(True if mask is None else mask):
-        if not isinstance(c, tuple):
+        if isinstance(c, int):
             if not c:
                 return None
             continue
         held = space.holds(c)  # it says nothing, but what the axes are
+        if _forms.has(c, _forms.READ, _forms.COMPUTED):
+            exact = exact and held
+            continue
+        assert isinstance(c, tuple)
         found = less(linear(c[1]), linear(c[2])) if c[0] in ("lt", "le") else None
         if not axes_in(c):
             if not held:
@@ -233,7 +225,7 @@ def _block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, 
     most = strides[0]
     unit = gcd(*(n for n in rest[0].values() if n % most == 0))
     left = rest[1]
-    firsts = [expression(({a: c for a, c in terms.items() if a != axis}, number)) for axis, (terms, number) in zip(order, starts)]
+    firsts = [_forms.expression(({a: c for a, c in terms.items() if a != axis}, number)) for axis, (terms, number) in zip(order, starts)]
     for i, (axis, by) in enumerate(zip(order, shares(space, left, strides, firsts, unit) if order else [])):
         starts[i] = starts[i][0], starts[i][1] + by
         if axis in upper:
@@ -255,7 +247,7 @@ def _block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, 
     factors = [-(-size // strides[0]), *(a // b for a, b in zip(strides, strides[1:]))]
     domain, places, spans, masked = [], [], [], False
     for axis, terms_, n in zip(axes, starts, factors):
-        first = expression(({a: c for a, c in terms_[0].items() if a != axis}, terms_[1]))
+        first = _forms.expression(({a: c for a, c in terms_[0].items() if a != axis}, terms_[1]))
         span = extents[axis] if axis is not None else 1
         if axis in needed:
             if n < upper[axis][1] or upper[axis][1] < 1:

@@ -308,11 +308,13 @@ class TritonWalker(Walker):
         """Quotient and remainder of C."""
         a, b = self.pair(x, y, "`//`" if kind is ast.FloorDiv else "`%`")
         if kind is ast.Mod:
-            return self.made(self.attempt(_ops.fmod, a, b), self.data(a.dtype))
+            divisor = self.bounds(y)
+            most = None if divisor is None else max(abs(divisor[0]), abs(divisor[1]), 1) - 1
+            return self.made(self.attempt(_ops.fmod, a, b), None, None if most is None else (0 if a.dtype.kind == "u" else -most, most))
         if a.dtype.kind == "u":
-            return self.made(_ops.floor_divide(a, b), self.data(a.dtype))
+            return self.made(_ops.floor_divide(a, b))
         q = _ops.floor_divide(_ops.abs(a), _ops.abs(b))
-        return self.made(_ops.where(_ops.less(_ops.bitwise_xor(a, b), 0), _ops.negative(q), q), self.data(a.dtype))
+        return self.made(_ops.where(_ops.less(_ops.bitwise_xor(a, b), 0), _ops.negative(q), q))
 
     def comparison(self, e: ast.Compare) -> Any:
         if len(e.ops) == 1 and isinstance(e.ops[0], (ast.Is, ast.IsNot)):
@@ -326,15 +328,20 @@ class TritonWalker(Walker):
 
     def unary(self, e: ast.UnaryOp, x: Any) -> Any:
         if isinstance(e.op, ast.Not) and isinstance(x, Tile) and x.shape == () and x.dtype.kind in "iu":
-            x = Tile(_ops.not_equal(x.tensor, 0))
+            x = self.not_zero(x)
         return super().unary(e, x)
 
     def truth(self, x: Any, what: str) -> Any:
         if isinstance(x, Index):
             x = Tile(self.scalar(x), x.form)
         if isinstance(x, Tile) and x.shape == () and x.dtype.kind in "iu":
-            return Tile(_ops.not_equal(x.tensor, 0))
+            return self.not_zero(x)
         return super().truth(x, what)
+
+    def not_zero(self, x: Tile) -> Tile:
+        """Integers and floats as bools."""
+        form = self.form(x)
+        return self.made(_ops.not_equal(x.tensor, 0), None if form is None else ("ne", form, 0))
 
     def extreme(self, kind: str, *args: Any) -> Any:
         out = args[0]
@@ -396,10 +403,10 @@ class TritonWalker(Walker):
         if not isinstance(mask, Tile):
             raise self.error(f"the mask of {what} is a tile of bools, not {named(mask)}")
         if mask.dtype.kind != "b":
-            mask = Tile(_ops.not_equal(mask.tensor, 0))
+            mask = self.not_zero(mask)
         if self.broadcast(mask.shape, shape, f"{what} with a mask") != shape:
             raise self.error(f"{what} through pointers of shape {shape} with a mask of shape {mask.shape}")
-        return Tile(_ops.broadcast_to(mask.tensor, shape), mask.form)
+        return self.made(_ops.broadcast_to(mask.tensor, shape), mask.form)
 
     def read(self, p: Pointer, mask: Any, other: Any) -> Tile:
         raise NotImplementedError
