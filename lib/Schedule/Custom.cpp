@@ -4,6 +4,7 @@
 //           elements which no program stores, unless the programs certainly store all.
 // Keeps:    a body is one kernel: nothing in it gets a buffer.
 // Does not: scatter, or loop otherwise than a kernel can: that was split before (LegalizeCustom.cpp, CustomLoops.cpp).
+#include "Legalize.h"
 #include "Scheduler.h"
 #include "StraightKernel.h"
 #include "astra/Rewrite/Rewrite.h"
@@ -56,6 +57,28 @@ static bool isData(UOpRef x) {
   });
 }
 
+/// The results of a kernel with sorts by counting: a network's steps are kernels, each of which reads the one before.
+static SmallVector<UOpRef, 4> withoutNetworks(Builder &b, llvm::ArrayRef<UOpRef> roots) {
+  llvm::DenseMap<UOpRef, UOpRef> now;
+  llvm::DenseSet<UOpRef> sorts;
+  for (UOpRef n : topoSort(roots))
+    for (UOpRef s : n->tensors())
+      if (s->op == Op::ArgSort && !readsByMinima(n)) sorts.insert(s);
+  for (UOpRef n : topoSort(roots)) {
+    SmallVector<UOpRef, 6> src;
+    for (UOpRef s : n->src) src.push_back(now.lookup(s));
+    UOpRef x = b.c.withSources(n, src);
+    now[n] = sorts.contains(n) ? argSortByRank(b, x) : x;
+  }
+  return llvm::to_vector<4>(llvm::map_range(roots, [&](UOpRef r) { return now.lookup(r); }));
+}
+
+/// The user's line of a node, before a sentence about it.
+static std::string lineOf(const Module &m, UOpRef n) {
+  const Origin *o = n ? m.origins.find(n) : nullptr;
+  return o && !o->names.empty() ? o->names.front() + ": " : std::string();
+}
+
 void Scheduler::custom(UOpRef n, const llvm::DenseMap<UOpRef, Place> &destinations) {
   std::vector<UOpRef> args;
   for (UOpRef s : n->tensors()) {
@@ -72,15 +95,13 @@ void Scheduler::custom(UOpRef n, const llvm::DenseMap<UOpRef, Place> &destinatio
   for (auto &[value, to] : destinations)
     if (value->op == Op::Proj && value->src[0] == n) wanted[value->ints[0]] = &to;
   StraightKernel plain = straighten(b, n->fns[0]->src);
-  if (!plain.why.empty()) return fail(plain.why);
+  if (!plain.why.empty()) return fail(lineOf(m, plain.blocked) + plain.why);
   std::vector<Place> out;
-  for (UOpRef r : inlined(c.make(Op::Func, plain.roots, n->fns[0]->ints), args)) {
+  for (UOpRef r : inlined(c.make(Op::Func, withoutNetworks(b, plain.roots), n->fns[0]->ints), args)) {
     for (UOpRef x : topoSort(r))
       if (has(x->op, Control) || x->op == Op::Compact || (x->op == Op::Extent && isData(x)))
-        return fail(
-            llvm::Twine("custom: ") + info(x->op).mnemonic +
-            (x->op == Op::Extent ? " of data, as the length of a loop that another loop's counter decides," : "") +
-            " in a kernel is not compiled yet; the evaluator runs it");
+        return fail(lineOf(m, x) + "custom: " + info(x->op).mnemonic + (x->op == Op::Extent ? " of data" : "") +
+                    " in a kernel is not compiled yet; the evaluator runs it");
     std::vector<UOpRef> allocated = bound(r->shape);
     Layout layout = Layout::rowMajor(r->rank());
     const Place *own = wanted[out.size()];

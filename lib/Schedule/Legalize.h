@@ -17,6 +17,10 @@ UOpRef legalizeContract(Builder &b, UOpRef r);
 UOpRef withoutHoles(Builder &b, UOpRef r);
 UOpRef legalizeArgReduce(Builder &b, UOpRef r);
 UOpRef legalizeArgSort(Builder &b, UOpRef r);
+/// The same by counting what comes before each element, which is values of one kernel.
+UOpRef argSortByRank(Builder &b, UOpRef r);
+/// Whether a reader of a sort reads its first few, which are minima.
+bool readsByMinima(UOpRef n);
 /// How many of the first of a sort hold what n takes of it, where they are found sooner than all is sorted; else 0.
 int64_t firstOfSortRead(UOpRef n);
 /// The first `count` along the axis of a sort whose legal source is x, as firstOfSortRead allows them.

@@ -185,11 +185,20 @@ int64_t astra::firstOfSortRead(UOpRef n) {
   return savesSteps(extent, first) || isFew(x->dtype, extent, first) ? first : 0;
 }
 
+bool astra::readsByMinima(UOpRef n) {
+  int64_t count = firstOfSortRead(n);
+  return count && isFew(n->src[0]->src[0]->dtype, n->src[0]->src[0]->shape[n->src[0]->ints[0]]->hi, count);
+}
+
 UOpRef astra::firstOfSort(Builder &b, UOpRef sort, UOpRef x, int64_t count) {
   UOpRef key = sortKey(b, x);
   int64_t axis = sort->ints[0];
   return isFew(x->dtype, x->shape[axis]->hi, count) ? firstByMinima(b, key, axis, sort->ints[1], count)
                                                     : sortByNetwork(b, key, axis, sort->ints[1], b.idx(count));
+}
+
+UOpRef astra::argSortByRank(Builder &b, UOpRef r) {
+  return sortByRank(b, sortKey(b, r->src[0]), r->ints[0], r->ints[1]);
 }
 
 UOpRef astra::legalizeArgSort(Builder &b, UOpRef r) {

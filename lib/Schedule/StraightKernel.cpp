@@ -52,11 +52,19 @@ public:
   }
 
 private:
+  /// Whether a length is read from a value, or is another in each step of a loop around.
+  static bool isData(UOpRef trips) {
+    return llvm::any_of(topoSort(trips), [](UOpRef x) { return !x->isIndex() || x->op == Op::Range; });
+  }
   SmallVector<UOpRef, 4> scan(UOpRef n, llvm::ArrayRef<UOpRef> src) {
     auto trips = src.back()->constIndex();
     size_t carries = n->ints[0], slices = n->ints[1];
     if (n->fns[0]->src.size() > carries)
-      error = "custom: a scan with stacked results in a kernel is not compiled yet; the evaluator runs it";
+      error = "custom: a store in a loop of a kernel, of whose steps each program decides the number, is not compiled "
+              "yet; the evaluator runs it";
+    else if (isData(src.back())) // each program has its own number of steps
+      error =
+          "custom: a loop of a kernel whose length is arithmetic of data is not compiled yet; the evaluator runs it";
     else if (!trips || *trips >= fewTrips)
       if (auto all = folds(n, src); !all.empty() || !error.empty()) return all;
     if (error.empty() && (!trips || *trips > mostTrips))

@@ -17,6 +17,7 @@
 #include "../KeptTiles.h"
 #include "../Rows.h"
 #include "../Value.h"
+#include "Barriers.h"
 #include "CheckGpuPlan.h"
 #include "ProductPlan.h"
 #include "astra/Codegen/Lower.h"
@@ -278,6 +279,11 @@ llvm::Expected<std::vector<GpuKernel>> astra::gpuKernels(Context &c, const Sched
     auto given = plans.find(spec.name);
     Plan plan = given != plans.end() ? given->second : chooseGpuPlan(c, spec, target);
     auto k = gpuKernel(c, spec, plan, storage.back());
+    // Lanes that would go along two axes at once: a thread is a program.
+    if (k && given == plans.end() && !spec.grid.empty() && !gpu::Threads().find(*k, target.warp).empty()) {
+      plan.lanes = plan.warp = 1, plan.threads = 64;
+      k = gpuKernel(c, spec, plan, storage.back());
+    }
     if (!k) return k.takeError();
     out.push_back(std::move(*k));
   }

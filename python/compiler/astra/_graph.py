@@ -20,7 +20,7 @@ _RETIRED_NODES, _RETIRED_BYTES = 20_000, 64 << 20  # of a graph after whose eval
 class Graph:
     """A graph of nodes, with the values of its leaves."""
 
-    __slots__ = ("core", "values", "leaves", "bytes", "tracing", "depth", "effect", "__weakref__")
+    __slots__ = ("core", "values", "leaves", "bytes", "tracing", "depth", "effect", "at", "__weakref__")
 
     def __init__(self, tracing: bool) -> None:
         self.core = _core.Graph()
@@ -28,6 +28,7 @@ class Graph:
         self.leaves: dict[int, Any] = {}  # id of a value -> leaf
         self.bytes = 0  # of the values
         self.tracing = tracing  # of a function: values in it are not known
+        self.at: tuple[str, int] | None = None  # the line of a kernel that is being walked
         self.depth = 0  # of functions that will be differentiated
         self.effect: Any = None  # the last call with effects of the function being traced, and one of its results
 

@@ -264,8 +264,10 @@ def of_node(graph: Graph, node: Any) -> Tensor:
     """A tensor that a node of a graph stands for."""
     t = object.__new__(Tensor)
     t._value, t._graph, t._node = None, graph, node
-    frame = _user_frame()
-    if frame is not None:
+    frame = None if graph.at else _user_frame()
+    if graph.at:
+        graph.core.place(*graph.at)
+    elif frame is not None:
         graph.core.place(frame.f_code.co_filename, frame.f_lineno)
     return t
 

@@ -2,6 +2,7 @@
 compiled, differentiated and batched."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import astra
 
 kernel = astra.kernel
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "kernels.md"
+RUN = PAGE.parents[1] / "build" / "bin" / "astra-run"
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -30,9 +32,40 @@ def compiled(f, inputs, given):
 
 def test_loops_as_long_as_counters_say():
     x, given = np.linspace(-2, 2, 8, dtype=np.float32), {"out": astra.spec((5, 4)), "grid": 5}
-    assert triangles(x, **given).tobytes() == kernel.interpret(triangles, x, **given).tobytes()
-    with pytest.raises(astra.Error, match="the length of a loop that another loop's counter decides"):
-        compiled(triangles, (x,), given)
+    assert triangles(x, **given).tobytes() == kernel.interpret(triangles, x, **given).tobytes() == compiled(triangles, (x,), given).tobytes()
+    given = {"out": astra.spec((4,)), "grid": 1}
+    assert steps(x, **given).tobytes() == kernel.interpret(steps, x, **given).tobytes() == compiled(steps, (x,), given).tobytes()
+
+
+def test_a_kernel_that_is_not_compiled_is_refused_with_its_line():
+    x, given = np.ones(8, np.float32), {"out": astra.spec((64,)), "grid": 8}
+    assert uneven(x, **given).tobytes() == kernel.interpret(uneven, x, **given).tobytes()
+    line = uneven.source.tree.lineno + 3
+    sentence = rf"test_kernels.py:{line}: custom: a store in a loop of a kernel, of whose steps each program decides the number, is not compiled yet; the evaluator runs it"
+    with pytest.raises(astra.Error, match=sentence):
+        compiled(uneven, (x,), given)
+
+
+def test_long_tiles_are_sorted():
+    x = np.random.default_rng(4).integers(-50, 50, 300).astype(np.float32)
+    given = {"out": astra.spec((2, 300)), "out0": astra.spec((2, 300), "int64"), "grid": 2}
+    assert all_bytes(compiled(sorted_both, (x,), given)) == all_bytes(sorted_both(x, **given))
+
+
+@pytest.mark.skipif(not RUN.exists(), reason="there is no astra-run")
+def test_a_kernel_whose_lanes_would_go_along_two_axes_has_a_thread_a_program(tmp_path):
+    lowered = lambda n: astra.trace(lambda x: two_ways(x, out=astra.spec((n, n)), grid=1, N=n), astra.spec((2 * n, n))).lower()  # noqa: E731
+    lowered(17).compile("cpu:x86-64-v3,cuda:sm_90,emu:cuda:sm_90").save(tmp_path / "kernel.astra")
+    np.save(tmp_path / "x.npy", np.random.default_rng(6).standard_normal((34, 17), dtype=np.float32))
+    bundle = astra.load(tmp_path / "kernel.astra")["main"]
+    made = []
+    for where in ("--level=x86-64-v3", "--emulate=cuda:sm_90"):
+        words = [RUN, tmp_path / "kernel.astra", where, f"--input={bundle.inputs[0].name}={tmp_path / 'x.npy'}", f"--output={bundle.outputs[0].name}={tmp_path / 'y.npy'}"]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        made.append((tmp_path / "y.npy").read_bytes())
+    assert made[0] == made[1]
+    with pytest.raises(astra.Error, match="its arrays take 17536 bytes of each thread; at most 16384 have a GPU form"):
+        lowered(33).compile("hip:gfx942")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -230,6 +263,40 @@ def triangles(x, out):
         for j in range(i, p):
             acc += kernel.cast(j, astra.float32)
     kernel.store(out, (p, 0), acc[None])
+
+
+@astra.kernel
+def steps(x, out):
+    acc = kernel.zeros((4,))
+    for i in range(20):
+        for j in range(i // 4):
+            acc = acc + kernel.load(x, (j,), (4,), fill=1.0)
+    kernel.store(out, (0,), acc)
+
+
+@astra.kernel
+def uneven(x, out):
+    i = kernel.program_id(0)
+    t = kernel.load(x, (i,), (1,))
+    for k in range(i):
+        kernel.store(out, (i * 8 + k,), t * 2.0)
+
+
+@astra.kernel
+def sorted_both(x, out, out0):
+    i = kernel.program_id(0)
+    t = kernel.load(x, (0,), (300,))[None]
+    kernel.store(out, (i, 0), kernel.sort(t, axis=1))
+    kernel.store(out0, (i, 0), kernel.argsort(t, axis=1, descending=True))
+
+
+@astra.kernel
+def two_ways(x, out, *, N):
+    a, b = kernel.load(x, (0, 0), (N, N)), kernel.load(x, (N, 0), (N, N)).T
+    scaled = b / (1.0 + kernel.abs(kernel.sum(a, axis=0, keepdims=True)))
+    product = kernel.dot(scaled, kernel.sort(b, axis=1)) * 0.01
+    t = (a - kernel.max(b, axis=0, keepdims=True)).T / (1.0 + kernel.abs(kernel.sum(product, axis=0, keepdims=True)))
+    kernel.store(out, (0, 0), t)
 
 
 def small_cases():

@@ -97,6 +97,14 @@ class GraphWalker(Walker):
             self.dims[node] = self.space.symbol(f"{_forms.PROGRAM}{axis}", 0, _forms.make("sub", self.form_of(n), 1))
             self.programs.append(0 if most == 1 else Index(node, f"{_forms.PROGRAM}{axis}"))
 
+    def statement(self, s: ast.stmt) -> None:
+        """What it makes comes from its line."""
+        outer, self.graph.at = self.graph.at, (self.source.file, s.lineno)
+        try:
+            super().statement(s)
+        finally:
+            self.graph.at = outer
+
     def begin(self, names: dict[str, Any]) -> None:
         """What the arguments stand for."""
         self.names = {**names, TESTED: Tile(_ops.literal(0, _ops.I64))}
