@@ -162,7 +162,7 @@ private:
     for (const AffineForm &f : conditions) condition(replaced(f), b.idx(0));
     out.a = which == 0 ? ofG : ofOther;
     out.b = which == 0 ? ofOther : ofG;
-    out.unit = s.unit, out.input = s.input;
+    out.unit = s.unit, out.inputs = s.inputs;
     UOpRef y = b.contract(out, which == 0 ? g : other, which == 0 ? other : g, extents, bounds);
     return b.reshape(y, x->shape); // where one axis was two
   }

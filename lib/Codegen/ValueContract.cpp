@@ -596,7 +596,7 @@ void ValueAt::Contraction::readBoth() {
 /// What a step does with both operands at once; nothing: integers have a product and a sum. Of words the unsigned one
 /// is first.
 std::optional<Combine> ValueAt::Contraction::product() const {
-  if (words) return unitCombine(*s.unit, s.input);
+  if (words) return unitCombine(*s.unit, s.inputs);
   if (r->src[0]->dtype != r->src[1]->dtype) return Combine::Dot4;
   return isFloat(r->dtype) ? std::optional(Combine::Fma) : std::nullopt;
 }

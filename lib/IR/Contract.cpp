@@ -54,7 +54,7 @@ llvm::SmallVector<int64_t, 32> astra::encode(const ContractSpec &s) {
     for (const AffineForm &f : *list) put(out, f);
   for (const AffineForm &f : s.domain) put(out, f);
   if (s.unit) {
-    out.append({0, s.unit - matrixUnits().begin(), int64_t(s.input)});
+    out.append({0, s.unit - matrixUnits().begin(), int64_t(s.inputs.a), int64_t(s.inputs.b)});
     return out;
   }
   if (s.outside.empty()) return out;
@@ -72,10 +72,10 @@ llvm::Expected<ContractSpec> astra::decodeContract(llvm::ArrayRef<int64_t> ints)
   for (int64_t i = 0; i < na && in.ok; ++i) s.a.push_back(in.form(labels));
   for (int64_t i = 0; i < nb && in.ok; ++i) s.b.push_back(in.form(labels));
   for (int64_t i = 0; i < nd && in.ok; ++i) s.domain.push_back(in.form(labels));
-  int64_t no = in.ok && !in.ints.empty() ? in.take(in.ints.size() == 3 ? 0 : 1, 64) : 0;
-  if (in.ok && no == 0 && in.ints.size() == 2) {
+  int64_t no = in.ok && !in.ints.empty() ? in.take(in.ints.size() == 4 ? 0 : 1, 64) : 0;
+  if (in.ok && no == 0 && in.ints.size() == 3) {
     s.unit = &matrixUnits()[in.take(0, matrixUnits().size() - 1)];
-    s.input = MatrixInput(in.take(0, int64_t(MatrixInput::E5M2)));
+    for (MatrixInput *t : {&s.inputs.a, &s.inputs.b}) *t = MatrixInput(in.take(0, int64_t(MatrixInput::E5M2)));
   }
   for (int64_t i = 0; i < no && in.ok; ++i) s.outside.push_back(in.form(labels));
   if (!in.ok || !in.ints.empty()) return llvm::createStringError("contract: malformed attribute");
@@ -154,9 +154,9 @@ int astra::operandOf(const ContractSpec &s, const AffineForm &inequality) {
 
 std::string astra::checkUnit(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, UOpRef a, UOpRef b) {
   std::string unit = std::string("matrix unit ") + s.unit->text;
-  if (!s.unit->takes(s.input)) return unit + " does not take operands of " + info(s.input).text;
+  if (!s.unit->takes(s.inputs)) return unit + " does not take operands of " + textOf(s.inputs);
   if (isOfWords(s, a)) {
-    int64_t words = s.unit->block / matrixInputsInWord(s.input);
+    int64_t words = s.unit->block / matrixInputsInWord(s.inputs);
     if (!s.reduced || extents[s.kept + s.reduced - 1]->constIndex() != words)
       return "the last label that is summed has the words of a step of " + unit + ", which are " +
              std::to_string(words);
@@ -165,9 +165,9 @@ std::string astra::checkUnit(const ContractSpec &s, llvm::ArrayRef<UOpRef> exten
       return "words of " + unit + " are indexed by labels alone, without a domain";
     return "";
   }
-  for (UOpRef x : {a, b})
-    if (x->dtype != DType::F32 && matrixInputOf(x->dtype) != s.input)
-      return std::string("an operand of ") + info(x->dtype).text + " for " + unit + ", expected " + info(s.input).text +
+  for (auto [x, t] : {std::pair(a, s.inputs.a), std::pair(b, s.inputs.b)})
+    if (x->dtype != DType::F32 && matrixInputOf(x->dtype) != t)
+      return std::string("an operand of ") + info(x->dtype).text + " for " + unit + ", expected " + info(t).text +
              ", or f32 that is rounded to it";
   return "";
 }

@@ -202,7 +202,7 @@ struct UnitSummation {
           if (!lengths.empty()) point.back() = k;
           p.push_back(read(0)), q.push_back(read(1));
         }
-        c = matrixStep(*spec.unit, spec.input, c, p, q);
+        c = matrixStep(*spec.unit, spec.inputs, c, p, q);
       }
     }
     return llvm::bit_cast<float>(c);
@@ -218,7 +218,7 @@ struct WordSummation {
   Dims point;
 
   float sum() {
-    UnitStep step{spec.unit, spec.input, unsigned(extents.back())};
+    UnitStep step{spec.unit, spec.inputs, unsigned(extents.back())};
     llvm::SmallVector<uint32_t, 32> words(2 * step.words);
     uint32_t c = 0;
     for (Odometer o(extents.slice(spec.kept, spec.reduced - 1)); !o.done(); o.next()) {
@@ -295,12 +295,12 @@ Result eval::evalContract(const Call &c) {
   }
   if (spec->unit) {
     withFloat(c.type(), [&](auto e) {
-      auto read = [&](const Tensor &t) {
+      auto read = [&](const Tensor &t, MatrixInput in) {
         std::vector<uint32_t> v;
-        for (float f : widened(t, e)) v.push_back(llvm::bit_cast<uint32_t>(matrixInput(spec->input, f)));
+        for (float f : widened(t, e)) v.push_back(llvm::bit_cast<uint32_t>(matrixInput(in, f)));
         return v;
       };
-      auto x = read(*c.in[0]), y = read(*c.in[1]);
+      auto x = read(*c.in[0], spec->inputs.a), y = read(*c.in[1], spec->inputs.b);
       sums(c,
            UnitSummation{*spec,
                          c.indices.take_front(labels),

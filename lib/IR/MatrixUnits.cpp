@@ -66,6 +66,22 @@ std::optional<MatrixInput> astra::matrixInputNamed(llvm::StringRef text) {
 
 std::optional<MatrixInput> astra::matrixInputOf(DType t) { return matrixInputNamed(info(t).text); }
 
+std::string astra::textOf(MatrixInputs t, char between) {
+  std::string first = info(t.a).text;
+  return t.a == t.b ? first : first + between + info(t.b).text;
+}
+
+std::optional<MatrixInputs> astra::matrixInputsNamed(llvm::StringRef text, char between) {
+  auto [first, second] = text.split(between);
+  auto a = matrixInputNamed(first), b = text.contains(between) ? matrixInputNamed(second) : a;
+  return a && b ? std::optional(MatrixInputs{*a, *b}) : std::nullopt;
+}
+
+bool MatrixUnit::takes(MatrixInputs t) const {
+  bool areBytes = matrixInputsInWord(t.a) == 4 && matrixInputsInWord(t.b) == 4;
+  return takes(t.a) && takes(t.b) && (t.a == t.b || areBytes);
+}
+
 float astra::matrixInput(MatrixInput t, float v) {
   if (std::isnan(v)) return llvm::bit_cast<float>(uint32_t(eval::canonicalNaN(DType::F32)));
   if (t == MatrixInput::TF32) return llvm::bit_cast<float>(llvm::bit_cast<uint32_t>(v) & 0xffffe000u);
@@ -121,13 +137,13 @@ std::optional<float> special(const MatrixUnit &u, float addend, llvm::ArrayRef<f
   return std::isfinite(sum) ? std::nullopt : std::optional(sum);
 }
 
-float aligned(const MatrixUnit &u, MatrixInput t, float addend, llvm::ArrayRef<float> a, llvm::ArrayRef<float> b) {
+float aligned(const MatrixUnit &u, MatrixInputs t, float addend, llvm::ArrayRef<float> a, llvm::ArrayRef<float> b) {
   if (auto s = special(u, addend, a, b)) return *s;
-  const MatrixInputInfo &in = info(t);
+  const MatrixInputInfo &ofA = info(t.a), &ofB = info(t.b);
   llvm::SmallVector<Term, 32> products;
   int most = -252; // of zeros alone
   for (auto [x, y] : llvm::zip(a, b)) {
-    Term p = termOf(x, in.mantissaBits, in.minExponent), q = termOf(y, in.mantissaBits, in.minExponent);
+    Term p = termOf(x, ofA.mantissaBits, ofA.minExponent), q = termOf(y, ofB.mantissaBits, ofB.minExponent);
     products.push_back({p.significand * q.significand, p.exponent + q.exponent});
     most = std::max(most, products.back().exponent);
   }
@@ -135,7 +151,8 @@ float aligned(const MatrixUnit &u, MatrixInput t, float addend, llvm::ArrayRef<f
   int joint = std::max(most, c.exponent);
   if (!u.joint) most = joint;
   int64_t sum = 0;
-  for (Term p : products) sum += cut(p.significand, u.bits - 2 * in.mantissaBits + p.exponent - most);
+  int mantissas = ofA.mantissaBits + ofB.mantissaBits;
+  for (Term p : products) sum += cut(p.significand, u.bits - mantissas + p.exponent - most);
   if (!u.joint) {
     sum += cut(c.significand, u.bits - 23 + c.exponent - most);
     return rounded(sum, most - u.bits, u.result, u.nearest);
@@ -170,7 +187,7 @@ float chained(const MatrixUnit &u, float addend, llvm::ArrayRef<float> a, llvm::
 }
 } // namespace
 
-uint32_t astra::matrixStep(const MatrixUnit &u, MatrixInput t, uint32_t addend, llvm::ArrayRef<uint32_t> a,
+uint32_t astra::matrixStep(const MatrixUnit &u, MatrixInputs t, uint32_t addend, llvm::ArrayRef<uint32_t> a,
                            llvm::ArrayRef<uint32_t> b) {
   auto floats = [](llvm::ArrayRef<uint32_t> bits) {
     return llvm::SmallVector<float, 32>(llvm::map_range(bits, [](uint32_t v) { return llvm::bit_cast<float>(v); }));
@@ -188,15 +205,16 @@ llvm::ArrayRef<UnitStep> astra::unitSteps() {
   static const auto rows = [] {
     std::vector<UnitStep> v;
     for (const MatrixUnit &u : matrixUnits())
-      for (MatrixInput t : allInputs)
-        if (u.takes(t)) v.push_back({&u, t, unsigned(u.block) / matrixInputsInWord(t)});
+      for (MatrixInput a : allInputs)
+        for (MatrixInput b : allInputs)
+          if (u.takes({a, b})) v.push_back({&u, {a, b}, unsigned(u.block) / matrixInputsInWord(a)});
     return v;
   }();
   return rows;
 }
 
-Combine astra::unitCombine(const MatrixUnit &u, MatrixInput t) {
-  const UnitStep *row = llvm::find_if(unitSteps(), [&](const UnitStep &s) { return s.unit == &u && s.input == t; });
+Combine astra::unitCombine(const MatrixUnit &u, MatrixInputs t) {
+  const UnitStep *row = llvm::find_if(unitSteps(), [&](const UnitStep &s) { return s.unit == &u && s.inputs == t; });
   return Combine(int64_t(Combine::Unit) + (row - unitSteps().begin()));
 }
 
@@ -211,14 +229,18 @@ unsigned astra::valuesOf(Combine c) {
 }
 
 uint32_t astra::matrixStep(const UnitStep &s, uint32_t addend, llvm::ArrayRef<uint32_t> words) {
-  unsigned each = matrixInputsInWord(s.input), bits = 32 / each;
+  unsigned each = matrixInputsInWord(s.inputs), bits = 32 / each;
   llvm::SmallVector<uint32_t, 64> values;
-  for (uint32_t w : words)
-    for (unsigned i = 0; i < each; ++i) {
-      uint32_t v = each == 1 ? w : w >> (i * bits) & ((1u << bits) - 1);
-      if (each > 1) v = llvm::bit_cast<uint32_t>(float(eval::widen(*dtypeNamed(info(s.input).text), v)));
-      values.push_back(v);
-    }
+  auto append = [&](llvm::ArrayRef<uint32_t> of, MatrixInput t) {
+    for (uint32_t w : of)
+      for (unsigned i = 0; i < each; ++i) {
+        uint32_t v = each == 1 ? w : w >> (i * bits) & ((1u << bits) - 1);
+        if (each > 1) v = llvm::bit_cast<uint32_t>(float(eval::widen(*dtypeNamed(info(t).text), v)));
+        values.push_back(v);
+      }
+  };
+  append(words.take_front(s.words), s.inputs.a);
+  append(words.drop_front(s.words), s.inputs.b);
   llvm::ArrayRef<uint32_t> all(values);
-  return matrixStep(*s.unit, s.input, addend, all.take_front(all.size() / 2), all.drop_front(all.size() / 2));
+  return matrixStep(*s.unit, s.inputs, addend, all.take_front(all.size() / 2), all.drop_front(all.size() / 2));
 }

@@ -398,19 +398,19 @@ bool Parser::reduce(const Token &word, UOpRef &out) {
   return annotation(t, shape, at) && make(word.at, out, Op::Reduce, src, encode(s)) && typeAfter(out, t, shape, at);
 }
 
-/// order="UNIT TYPE", where it is there.
+/// order="UNIT TYPE" or order="UNIT TYPE TYPE", where it is there.
 bool Parser::matrixUnit(ContractSpec &s) {
   if (!acceptWord("order")) return true;
   std::string order;
   const char *at = tok.at;
   if (!expect("=") || !string("a matrix unit and a type", order)) return false;
   auto [unit, type] = StringRef(order).split(' ');
-  auto input = matrixInputNamed(type);
+  auto inputs = matrixInputsNamed(type);
   s.unit = matrixUnitNamed(unit);
   if (!s.unit) return fail(at, "there is no matrix unit '" + unit + "'; there are " + matrixUnitNames());
-  if (!input || !s.unit->takes(*input))
+  if (!inputs || !s.unit->takes(*inputs))
     return fail(at, llvm::Twine("matrix unit ") + s.unit->text + " does not take operands of '" + type + "'");
-  s.input = *input;
+  s.inputs = *inputs;
   return true;
 }
 

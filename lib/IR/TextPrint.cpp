@@ -252,7 +252,7 @@ private:
       labelList(s.kept, labels);
     }
     domain(s.domain, n->indices().drop_front(labels), s.kept);
-    if (s.unit) out += std::string(" order=\"") + s.unit->text + " " + info(s.input).text + "\"";
+    if (s.unit) out += std::string(" order=\"") + s.unit->text + " " + textOf(s.inputs) + "\"";
   }
   void reduce(UOpRef n) {
     ReduceSpec s = llvm::cantFail(decodeReduce(n->ints));

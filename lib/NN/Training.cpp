@@ -8,6 +8,7 @@
 #include "astra/IR/Verify.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
+#include "astra/NN/LossScale.h"
 #include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
 #include "astra/NN/Roles.h"
@@ -204,6 +205,9 @@ static llvm::Error nameClash(const Module &m, const Trained &trained, const Trai
     return fail("the model has a tensor '" + name + "', as " + what + " is called: rename it");
   };
   if (taken.contains("step")) return clash("step", "the number of steps");
+  if (options.lossScale.row)
+    for (const auto &name : taken.keys())
+      if (isOfLossScale(name)) return clash(name.str(), "what the loss is scaled by");
   for (UOpRef w : trained.weights)
     for (const Slot &s : slots(options.optimizer, w->rank()))
       if (std::string name = (w->str + "." + s.name).str(); taken.contains(name))
@@ -213,8 +217,8 @@ static llvm::Error nameClash(const Module &m, const Trained &trained, const Trai
 
 /// Adds to `step` the updates of the optimizer, and to the module its states; gives the learning rate.
 static UOpRef updateWeights(Module &m, Builder &b, Entry &step, const Trained &trained, ArrayRef<UOpRef> gradients,
-                            const TrainingOptions &options) {
-  llvm::SmallVector<UOpRef> g(gradients);
+                            LossScale &scale, const TrainingOptions &options) {
+  llvm::SmallVector<UOpRef> g = scale.unscaled(gradients);
   if (options.clipNorm > 0) g = clipNorm(b, g, options.clipNorm);
   UOpRef done = b.state("step", DType::I64, {}), number = b.add(done, b.litInt(DType::I64, 1));
   UOpRef count = b.cast(number, DType::F64), rate = rateAt(b, options.optimizer, options.schedule, count);
@@ -228,12 +232,12 @@ static UOpRef updateWeights(Module &m, Builder &b, Entry &step, const Trained &t
       states.push_back({now.back(), filled(b, w, s.initial)});
     }
     Update u = update(b, options.optimizer, w, g[i], now, rate, count);
-    step.updates.push_back({w->str.str(), u.value});
-    for (auto [s, v] : llvm::zip(now, u.slots)) step.updates.push_back({s->str.str(), v});
+    step.updates.push_back({w->str.str(), scale.chosen(w, u.value)});
+    for (auto [s, v] : llvm::zip(now, u.slots)) step.updates.push_back({s->str.str(), scale.chosen(s, v)});
   }
   llvm::append_range(states, m.states); // the model's own
   states.push_back({done, nullptr});
-  step.updates.push_back({"step", number});
+  step.updates.push_back({"step", scale.chosen(done, number)});
   m.states = states;
   return rate;
 }
@@ -301,13 +305,17 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   for (const StateUpdate &u : step.updates) running.push_back(u.value);
   std::vector<Value> taps = tapped(c, step);
   for (const Value &v : taps) running.push_back(v.value);
-  auto gradients =
-      vjp(c, {*value}, {b.lit((*value)->dtype, 1)}, trained->weights, &m.origins, running, options.segments);
+  std::vector<StateVar> scaled;
+  LossScale scale(b, options.lossScale, addLossScale(b, options.lossScale, scaled));
+  UOpRef seed = scale.factor() ? b.cast(scale.factor(), (*value)->dtype) : b.lit((*value)->dtype, 1);
+  auto gradients = vjp(c, {*value}, {seed}, trained->weights, &m.origins, running, options.segments);
   if (!gradients) return gradients.takeError();
   llvm::ArrayRef<UOpRef> beside = llvm::ArrayRef<UOpRef>(gradients->values).drop_front();
   for (StateUpdate &u : step.updates) u.value = beside.consume_front();
   for (Value &v : taps) v.value = beside.consume_front();
-  UOpRef rate = updateWeights(m, b, step, *trained, gradients->derivatives, options);
+  UOpRef rate = updateWeights(m, b, step, *trained, gradients->derivatives, scale, options);
+  updateLossScale(scale, step.updates);
+  llvm::append_range(m.states, scaled);
 
   step.name = "train_step";
   step.inputs.push_back({"target", target});

@@ -33,7 +33,7 @@ public:
 
   UOpRef run() {
     ContractSpec t;
-    t.kept = s.kept, t.reduced = s.reduced + 1, t.unit = s.unit, t.input = s.input;
+    t.kept = s.kept, t.reduced = s.reduced + 1, t.unit = s.unit, t.inputs = s.inputs;
     UOpRef x[] = {words(0, t.a), words(1, t.b)};
     extents.back() = steps;
     extents.push_back(b.idx(unit.block / each()));
@@ -49,7 +49,8 @@ private:
   ArrayRef<UOpRef> bounds;
   UOpRef steps;
 
-  int64_t each() const { return matrixInputsInWord(s.input); }
+  int64_t each() const { return matrixInputsInWord(s.inputs); }
+  MatrixInput input(int which) const { return which ? s.inputs.b : s.inputs.a; }
   UOpRef num(float v) { return b.bits(DType::F32, llvm::bit_cast<uint32_t>(v)); }
 
   /// An operand as an array of the labels that it depends on, one an axis.
@@ -103,8 +104,8 @@ private:
   }
 
   /// As the unit's type of input has it (matrixInput).
-  UOpRef rounded(UOpRef x) {
-    if (s.input != MatrixInput::TF32) return b.cast(b.cast(x, *dtypeNamed(info(s.input).text)), DType::F32);
+  UOpRef rounded(UOpRef x, MatrixInput t) {
+    if (t != MatrixInput::TF32) return b.cast(b.cast(x, *dtypeNamed(info(t).text)), DType::F32);
     UOpRef cut = b.bin(Op::And, b.bitcast(x, DType::U32), b.litInt(DType::U32, 0xffffe000));
     return b.select(b.eq(x, x), b.bitcast(cut, DType::F32), x);
   }
@@ -113,7 +114,7 @@ private:
   UOpRef words(int which, SmallVector<AffineForm, 4> &forms) {
     Operand o = operand(which);
     int64_t label = s.kept + s.reduced - 1;
-    UOpRef x = bitsOf(rounded(o.value));
+    UOpRef x = bitsOf(rounded(o.value, input(which)), input(which));
     if (!llvm::is_contained(o.labels, label)) { // the same at each point of the label
       o.labels.push_back(label);
       SmallVector<UOpRef, 8> shape(x->shape);
@@ -155,10 +156,10 @@ private:
   }
 
   /// The bits, as u32, of an f32 that the unit's type of input has.
-  UOpRef bitsOf(UOpRef x) {
+  UOpRef bitsOf(UOpRef x, MatrixInput t) {
     auto shifted = [&](UOpRef y, Op op, int64_t n) { return b.bin(op, y, b.bits(DType::U32, n)); };
     auto narrow = [&](DType t) { return b.cast(b.bitcast(b.cast(x, t), DType::U16), DType::U32); };
-    switch (s.input) {
+    switch (t) {
     case MatrixInput::BF16: return narrow(DType::BF16);
     case MatrixInput::F16: return narrow(DType::F16);
     case MatrixInput::TF32: return b.bitcast(x, DType::U32);
@@ -174,11 +175,12 @@ private:
 /// One step, of scalars.
 class UnitGraph {
 public:
-  UnitGraph(Builder &b, const UnitStep &step) : b(b), unit(*step.unit), input(step.input) {}
+  UnitGraph(Builder &b, const UnitStep &step) : b(b), unit(*step.unit), inputs(step.inputs) {}
 
   UOpRef run(UOpRef addend, ArrayRef<UOpRef> words) {
     SmallVector<UOpRef, 64> values;
-    for (UOpRef w : words) appendValues(w, values);
+    size_t each = words.size() / 2;
+    for (auto [i, w] : llvm::enumerate(words)) appendValues(w, i < each ? inputs.a : inputs.b, values);
     ArrayRef<UOpRef> all(values), x = all.take_front(unit.block), y = all.drop_front(unit.block);
     return unit.isAligned() ? aligned(addend, x, y) : chained(addend, x, y);
   }
@@ -186,7 +188,7 @@ public:
 private:
   Builder &b;
   const MatrixUnit &unit;
-  MatrixInput input;
+  MatrixInputs inputs;
 
   UOpRef num(float v) { return b.bits(DType::F32, llvm::bit_cast<uint32_t>(v)); }
   UOpRef num64(double v) { return b.bits(DType::F64, llvm::bit_cast<uint64_t>(v)); }
@@ -195,20 +197,20 @@ private:
   UOpRef magnitude(UOpRef x) { return b.un(Op::Abs, x); }
 
   /// What is in a word, as f32.
-  void appendValues(UOpRef w, SmallVector<UOpRef, 64> &values) {
-    unsigned each = matrixInputsInWord(input), bits = 32 / each;
+  void appendValues(UOpRef w, MatrixInput t, SmallVector<UOpRef, 64> &values) {
+    unsigned each = matrixInputsInWord(t), bits = 32 / each;
     for (unsigned i = 0; i < each; ++i) {
       UOpRef part = i ? b.bin(Op::Shr, w, b.bits(DType::U32, i * bits)) : w;
-      values.push_back(valueOf(part, w, i + 1 == each));
+      values.push_back(valueOf(part, w, t, i + 1 == each));
     }
   }
 
   /// The f32 of the lowest bits of `part`; `w`: those of the word, whose highest ones they are where they are `last`.
-  UOpRef valueOf(UOpRef part, UOpRef w, bool last) {
+  UOpRef valueOf(UOpRef part, UOpRef w, MatrixInput t, bool last) {
     auto masked = [&](UOpRef x, uint32_t bits) { return b.bin(Op::And, x, b.bits(DType::U32, bits)); };
     auto shifted = [&](UOpRef x, int64_t n) { return b.bin(Op::Shl, x, b.bits(DType::U32, n)); };
     auto half = [&](UOpRef x) { return b.cast(b.bitcast(b.cast(x, DType::U16), DType::F16), DType::F32); };
-    switch (input) {
+    switch (t) {
     case MatrixInput::TF32: return b.bitcast(w, DType::F32);
     case MatrixInput::BF16: // the higher half of an f32
       return b.bitcast(last ? masked(w, 0xffff0000) : shifted(part, 16), DType::F32);
@@ -246,16 +248,16 @@ private:
   }
 
   /// A value's exponent, and its significand.
-  std::pair<UOpRef, UOpRef> partsOf(UOpRef v) {
-    UOpRef e = exponentOf(v, info(input).minExponent);
+  std::pair<UOpRef, UOpRef> partsOf(UOpRef v, MatrixInput t) {
+    UOpRef e = exponentOf(v, info(t).minExponent);
     return {e, b.scale2(v, negated(e))};
   }
 
   UOpRef aligned(UOpRef c, ArrayRef<UOpRef> x, ArrayRef<UOpRef> y) {
     SmallVector<UOpRef, 32> products, exponents, terms, specials;
     for (int k = 0; k < unit.block; ++k) {
-      auto [ex, sx] = partsOf(x[k]);
-      auto [ey, sy] = partsOf(y[k]);
+      auto [ex, sx] = partsOf(x[k], inputs.a);
+      auto [ey, sy] = partsOf(y[k], inputs.b);
       products.push_back(b.mul(sx, sy));
       exponents.push_back(b.add(ex, ey));
     }

@@ -8,6 +8,7 @@
 using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
+using llvm::StringRef;
 
 /// The type that an operand's values have, however they are kept: that of the value which was widened to f32.
 static DType origin(UOpRef x) {
@@ -16,29 +17,50 @@ static DType origin(UOpRef x) {
   return own == DType::F32 && x->is(Op::Cast) ? x->src[0]->dtype : own;
 }
 
-static std::optional<MatrixInput> inputOf(UOpRef contract, const MatrixUnit &unit) {
-  DType a = origin(contract->src[0]), b = origin(contract->src[1]);
-  auto t = matrixInputOf(a);
-  if (a == b && t && unit.takes(*t)) return t;
-  return contract->dtype == DType::F32 ? unit.plain : std::nullopt;
+static std::optional<MatrixInputs> inputsOf(UOpRef contract, const UnitChoice &choice) {
+  auto plain = contract->dtype == DType::F32 ? choice.plain : std::nullopt;
+  auto of = [&](UOpRef x) {
+    auto t = matrixInputOf(origin(x));
+    return t && choice.unit->takes(*t) ? t : plain;
+  };
+  auto a = of(contract->src[0]), b = of(contract->src[1]);
+  if (a && b && choice.unit->takes(MatrixInputs{*a, *b})) return MatrixInputs{*a, *b};
+  return plain ? std::optional(MatrixInputs{*plain, *plain}) : std::nullopt;
 }
 
 static bool isSumOfFloats(UOpRef n) { return n->is(Op::Contract) && isFloat(n->dtype) && n->ints[1] > 0; }
 
-static UOpRef named(Context &c, UOpRef n, const MatrixUnit &unit, UnitUse &use) {
+static UOpRef named(Context &c, UOpRef n, const UnitChoice &choice, UnitUse &use) {
   if (!isSumOfFloats(n)) return n;
   ContractSpec s = llvm::cantFail(decodeContract(n->ints));
-  auto input = inputOf(n, unit);
-  if (s.unit || !input) {
+  auto inputs = inputsOf(n, choice);
+  if (s.unit || !inputs) {
     ++(s.unit ? use.named : use.strict);
     return n;
   }
-  s.unit = &unit, s.input = *input;
+  s.unit = choice.unit, s.inputs = *inputs;
   ++use.named;
   return c.make(Op::Contract, n->src, encode(s));
 }
 
-UnitUse astra::useMatrixUnit(Module &m, const MatrixUnit &unit) {
+llvm::Expected<UnitChoice> astra::numericsNamed(StringRef text) {
+  UnitChoice choice;
+  if (text == "strict") return choice;
+  if (!text.consume_front("device:"))
+    return llvm::createStringError("there is no numeric contract '" + text + "'; strict is one, and device:UNIT");
+  auto [unit, type] = text.split(':');
+  choice.unit = matrixUnitNamed(unit);
+  if (!choice.unit)
+    return llvm::createStringError("there is no matrix unit '" + unit + "'; there are " + matrixUnitNames());
+  choice.plain = choice.unit->plain;
+  if (!text.contains(':')) return choice;
+  choice.plain = matrixInputNamed(type);
+  if (!choice.plain || !choice.unit->takes(*choice.plain))
+    return llvm::createStringError("matrix unit " + unit + " does not take operands of '" + type + "'");
+  return choice;
+}
+
+UnitUse astra::useMatrixUnit(Module &m, const UnitChoice &choice) {
   UnitUse use;
   llvm::DenseMap<UOpRef, UOpRef> done;
   auto add = [&](ArrayRef<UOpRef> roots) {
@@ -48,7 +70,7 @@ UnitUse astra::useMatrixUnit(Module &m, const MatrixUnit &unit) {
       SmallVector<UOpRef, 8> src(llvm::map_range(n->src, now)), fns(llvm::map_range(n->fns, now));
       UOpRef same = ArrayRef<UOpRef>(fns) == n->fns ? m.ctx().withSources(n, src)
                                                     : m.ctx().make(n->op, src, n->ints, n->str, n->dtype, fns);
-      UOpRef made = named(m.ctx(), same, unit, use);
+      UOpRef made = named(m.ctx(), same, choice, use);
       m.origins.inherit(made, n);
       done[n] = made;
     }

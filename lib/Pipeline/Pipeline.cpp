@@ -163,13 +163,13 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
     if (Error e = addTraining(run, m)) return std::move(e);
   if (Error e = addShardings(o, m)) return std::move(e);
   if (o.emit == "sharding") return programOfShard(m);
-  if (o.unit) {
-    UnitUse use = useMatrixUnit(m, *o.unit);
-    run.note("numerics: " + Twine(use.named) + " sums of products are added as " + o.unit->text + " does, " +
+  if (const MatrixUnit *unit = o.numerics.unit) {
+    UnitUse use = useMatrixUnit(m, o.numerics);
+    run.note("numerics: " + Twine(use.named) + " sums of products are added as " + unit->text + " does, " +
              Twine(use.strict) + " stay strict");
   }
   Provenance made = o.made;
-  made.numerics = numericsOf(m, o.unit);
+  made.numerics = numericsOf(m, o.numerics.unit);
   if (Error e = runStandardPasses(m, o, &run)) return std::move(e);
   if (o.emit == "uop") return Compilation{{}, print(m), {}};
 

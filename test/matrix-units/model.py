@@ -4,7 +4,7 @@
 usage: model.py            writes rows.txt beside this script
        model.py --check    exit code 1 if rows.txt is not what a fresh run gives
        model.py --hardware rows of VDPBF16PS beside this machine's, where it has the instruction
-A line of rows.txt is a unit, a type of operands, the bits of the addend, of the operands a and b (f32, hexadecimal) and
+A line of rows.txt is a unit, the type of operands (of both, or two with a comma), the bits of the addend, of the operands a and b (f32, hexadecimal) and
 of the result; v*n stands for n times v. The test unit-eval (MatrixUnitTest.cpp) reads it.
 """
 import ctypes
@@ -90,9 +90,15 @@ def product(x, y):
     return s ^ t, INF if INF in (v, w) else v * w
 
 
+def kinds_of(kind):
+    """The types of the first operand and of the second."""
+    first, _, second = kind.partition(",")
+    return first, second or first
+
+
 def aligned(row, kind, c, a, b):
     _, _, bits, joint, result, nearest, nan = row
-    _, least = INPUTS[kind]
+    leasts = [INPUTS[k][1] for k in kinds_of(kind)]
     signed = lambda x: -x[1] if x[0] else x[1]
     exponent = lambda x, low: max(exponent_of(x[1]), low) if x[1] else -126
     xs, ys, z = [value(v) for v in a], [value(v) for v in b], value(c)
@@ -102,7 +108,7 @@ def aligned(row, kind, c, a, b):
     special = add_specials([*products, z])
     if special is not None:
         return nan if special == NAN else special
-    es = [exponent(x, least) + exponent(y, least) for x, y in zip(xs, ys)]
+    es = [exponent(x, leasts[0]) + exponent(y, leasts[1]) for x, y in zip(xs, ys)]
     ec = exponent(z, -126)
     if not joint:
         unit = Fraction(2) ** (max([*es, ec]) - bits)
@@ -226,13 +232,40 @@ def rows():
                 yield unit, kind, c, a, b, step(unit, kind, c, a, b)
 
 
+def rows_of_two_types():
+    rng = random.Random(8)
+    unit, block, nan, inf = "hopper32-fp8", 32, 0x7FC00000, 0x7F800000
+    for kinds in (("f8e4m3fn", "f8e5m2"), ("f8e5m2", "f8e4m3fn")):
+        great = [GREATEST[k] for k in kinds]
+        tiny = [narrow(k, encode(0, Fraction(2) ** (INPUTS[k][1] - INPUTS[k][0]))) for k in kinds]
+        cases = [
+            (0, [great[0]] * block, [great[1]] * block), (0, [great[0]] * 2, [great[1], great[1] | 1 << 31]),
+            (ONE, [tiny[0]] * block, [tiny[1]] * block), (0, [tiny[0]] * block, [tiny[1]] * block), (0, [tiny[0]], [great[1]]),
+            (0, [great[0]], [tiny[1]]), (1 << 31, [1 << 31], [tiny[1]]), (ONE, [nan], [0]), (ONE, [0], [nan]),
+            (0, [inf], [ONE]) if kinds[0] == "f8e5m2" else (0, [ONE], [inf]),
+            (inf, [ONE], [ONE]), (0x33800000, [ONE] * 31, [ONE] * 31),
+        ]  # fmt: skip
+        for spread in (1, 4, 8, 16):
+            for _ in range(4):
+                n = rng.choice((block, block, 5))
+                c = rng.getrandbits(1) << 31 | rng.randint(-spread, spread) + 127 << 23 | rng.getrandbits(23)
+                operands = []
+                for k in kinds:
+                    low, high = max(INPUTS[k][1] - INPUTS[k][0], -spread), min((GREATEST[k] >> 23) - 127, spread)
+                    operands.append([random_bits(rng, k, low, high) for _ in range(n)])
+                cases.append((rng.choice((0, c)), *operands))
+        for c, a, b in cases:
+            kind = ",".join(kinds)
+            yield unit, kind, c, a, b, step(unit, kind, c, a, b)
+
+
 def words(v):
     runs = [(x, len(list(n))) for x, n in itertools.groupby(v)]
     return ",".join(f"{x:08x}" + (f"*{n}" if n > 1 else "") for x, n in runs)
 
 
 def text():
-    return "".join(f"{u} {k} {c:08x} {words(a)} {words(b)} {d:08x}\n" for u, k, c, a, b, d in rows())
+    return "".join(f"{u} {k} {c:08x} {words(a)} {words(b)} {d:08x}\n" for u, k, c, a, b, d in itertools.chain(rows(), rows_of_two_types()))
 
 
 def hardware():

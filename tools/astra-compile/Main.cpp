@@ -11,6 +11,7 @@
 #include "astra/Import/Tokenizer.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
+#include "astra/NN/LossScale.h"
 #include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
 #include "astra/Search/Search.h"
@@ -201,7 +202,7 @@ struct CommandLine {
   bool quiet = false, json = false;
   bool train = false;
   int64_t search = 0;
-  std::optional<nn::Recipe> loss, optimizer, schedule;
+  std::optional<nn::Recipe> loss, optimizer, schedule, lossScale;
   std::vector<nn::Recipe> metrics;
   std::vector<nn::Initialization> init;
   std::string clipNorm, output, checkpointMemory;
@@ -279,7 +280,7 @@ Program describe(CommandLine &c) {
        flag(o.checks)},
       {"numerics", "CONTRACT",
        "the numeric contract: strict, or device:UNIT, sums of products as a matrix unit adds them: of " +
-           matrixUnitNames(),
+           matrixUnitNames() + "; device:UNIT:TYPE rounds operands of f32 to this type",
        text(c.numerics)},
       {"taps", "REGEX", "keeps the named values that the expression matches as extra outputs; changes no bit",
        text(j.taps)},
@@ -291,6 +292,10 @@ Program describe(CommandLine &c) {
        recipe(c.optimizer, nn::parseOptimizer)},
       {"schedule", "RECIPE", "with --train: of " + namesOf(nn::schedules()) + "; constant if not given",
        recipe(c.schedule, nn::parseSchedule)},
+      {"loss-scale", "RECIPE",
+       "with --train: gradients are of the loss times a number, which is divided out behind them: of " +
+           namesOf(nn::lossScales()) + "; none if not given",
+       recipe(c.lossScale, nn::parseLossScale)},
       {"init", "PATTERN=RECIPE",
        "with --train: how the entry init draws the parameters that the pattern matches from a seed; once for each, the "
        "first that matches a parameter is taken: of " +
@@ -575,26 +580,21 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   if (c.numerics == "device")
     c.unsupported =
         "--numerics=device without a matrix unit is not supported; strict is, and device:UNIT of " + matrixUnitNames();
-  else if (llvm::StringRef unit = c.numerics; unit.consume_front("device:")) {
-    o.unit = matrixUnitNamed(unit);
-    if (!o.unit) return "--numerics: there is no matrix unit '" + unit.str() + "'; there are " + matrixUnitNames();
-  } else if (c.numerics != "strict")
-    return "there is no numeric contract '" + c.numerics + "'; strict is one, and device:UNIT";
-  bool asksTraining = c.loss || c.optimizer || c.schedule || !c.metrics.empty() || !c.init.empty() ||
+  else if (auto numerics = numericsNamed(c.numerics))
+    o.numerics = *numerics;
+  else
+    return "--numerics: " + llvm::toString(numerics.takeError());
+  bool asksTraining = c.loss || c.optimizer || c.schedule || c.lossScale || !c.metrics.empty() || !c.init.empty() ||
                       !c.clipNorm.empty() || !c.output.empty() || !c.checkpointMemory.empty() ||
                       (!c.frozen.empty() && j.weights.empty());
   j.keptWeights = c.frozen;
   if (asksTraining && !c.train) return "a loss, an optimizer and what goes with them need --train";
   if (c.train) {
     if (!c.loss) return "--train needs a loss: --loss=NAME, of " + namesOf(nn::losses());
-    nn::TrainingOptions t{*c.loss,
-                          c.optimizer ? *c.optimizer : llvm::cantFail(nn::parseOptimizer("adamw")),
-                          c.schedule ? *c.schedule : llvm::cantFail(nn::parseSchedule("constant")),
-                          0,
-                          c.frozen,
-                          c.output,
-                          c.init,
-                          c.metrics};
+    nn::TrainingOptions t{*c.loss, {}, {}, 0, c.frozen, c.output, c.init, c.metrics};
+    t.optimizer = c.optimizer ? *c.optimizer : llvm::cantFail(nn::parseOptimizer("adamw"));
+    t.schedule = c.schedule ? *c.schedule : llvm::cantFail(nn::parseSchedule("constant"));
+    if (c.lossScale) t.lossScale = *c.lossScale;
     if (!c.clipNorm.empty() &&
         (llvm::StringRef(c.clipNorm).getAsDouble(t.clipNorm) || !std::isfinite(t.clipNorm) || t.clipNorm <= 0))
       return "--clip-norm: '" + c.clipNorm + "' is not a number above 0";

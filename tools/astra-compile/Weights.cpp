@@ -5,6 +5,7 @@
 #include "Weights.h"
 #include "astra/Compose/WeightBlocks.h"
 #include "astra/IR/Text.h"
+#include "astra/NN/LossScale.h"
 #include "astra/NN/Optimizer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -38,6 +39,7 @@ static bool fits(const Array &a, UOpRef value) {
 /// steps, or what an optimizer keeps of a weight, `WEIGHT.NAME` of its type and shape.
 static bool isOfTraining(StringRef name, const Array &a, const llvm::StringMap<std::pair<UOpRef, Bytes *>> &places) {
   if (name == "step") return a.shape.empty() && a.dtype == DType::I64;
+  if (nn::isOfLossScale(name)) return a.shape.empty();
   auto [owner, kept] = name.rsplit('.');
   auto weight = places.find(owner);
   return nn::isSlot(kept) && weight != places.end() && fits(a, weight->second.first);

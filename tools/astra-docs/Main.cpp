@@ -7,6 +7,7 @@
 #include "astra/Import/StableHLO.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
+#include "astra/NN/LossScale.h"
 #include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
 #include "astra/NN/Roles.h"
@@ -298,9 +299,10 @@ files of data. The trained weights have the same bytes on every CPU, with any nu
 - [The loop over data](#the-loop-over-data)
 - [Checkpoints and numbers](#checkpoints-and-numbers)
 - [Less memory](#less-memory)
+- [Products of narrow floats](#products-of-narrow-floats)
 - [Known gaps](#known-gaps)
-- [Recipes](#recipes): [losses](#losses), [optimizers](#optimizers), [schedules](#schedules), [initializers](#initializers),
-  [metrics](#metrics)
+- [Recipes](#recipes): [losses](#losses), [optimizers](#optimizers), [schedules](#schedules), [loss scales](#loss-scales),
+  [initializers](#initializers), [metrics](#metrics)
 
 ## From data to a trained model
 
@@ -357,6 +359,7 @@ What is not arithmetic costs little: a step of two layers of 2 x 2, 21 launches,
 | running statistics | of batch norms |
 | `step` | the number of steps done |
 | `random.key` | where the model has dropout: set it to have other numbers |
+| `loss_scale`, `loss_scale.steps` | of a dynamic loss scale: the factor, and how many steps it is old |
 
 - From C: `astra_session_set_state`, `astra_session_get_state`, `astra_session_reset`. `astra_entry_uses_state` tells the weights, which `main` uses, from
   what the optimizer keeps.
@@ -458,6 +461,27 @@ dims. `astra-inspect` prints that number behind the entry (`keeps values in`).
 - No bit changes. The numbers of a dropout are a function of its key, and so are drawn again.
 - A bound that cannot be met is refused with the least that can.
 - Results of `cond`, `while` and `scan` are kept.
+
+## Products of narrow floats
+
+`--numerics=device:UNIT` has a matrix unit add the products of the training, those of its gradients too
+([numerics.md](numerics.md#the-other-contract)):
+
+    build/bin/astra-compile chargpt.onnx -o m.astra --dim batch=1..64 --train --loss=cross_entropy --numerics=device:hopper16
+    build/bin/astra-compile chargpt.onnx -o m.astra --dim batch=1..64 --train --loss=cross_entropy --numerics=device:hopper16:f16 \
+        --loss-scale=dynamic
+
+- Weights, the optimizer's states and its arithmetic stay f32, but for the products of `muon`. A product reads its operands rounded: to bf16 by the first
+  command, to f16 by the second. So each step makes narrow copies of the weights, and an update that is too small for the
+  narrow type is not lost.
+- The trained weights have the same bytes on every CPU and GPU, whether it has the unit or not.
+- bf16 has the range of f32. f16 has not: cotangents below 2^-24 are zeros, those of 65520 and more infinite. `--loss-scale` takes the gradients of the
+  loss times a factor, and divides it out of them before they are clipped and the optimizer sees them. A power of two changes no bit of a
+  gradient that has the range without it.
+- A step of a `dynamic` scale in which a gradient is not finite replaces no weight, nothing of the optimizer, and not `step`; running statistics and the
+  random key go on. The factor is less in the next step. Where a gradient is never finite, the state `loss_scale` falls. A `static` scale leaves out no step.
+
+In Python: `astra.train(..., numerics="device:hopper16:f16")` with the optimizer `astra.optim.scaled(astra.optim.adamw(), "dynamic")`.
 
 ## Known gaps
 
@@ -641,7 +665,8 @@ static std::string rolesTable() {
 
 static std::string trainingPage() {
   return trainingHead + table("Losses", nn::losses()) + table("Optimizers", nn::optimizers()) +
-         table("Schedules", nn::schedules()) + table("Initializers", nn::initializers()) + rolesTable() +
+         table("Schedules", nn::schedules()) + table("Loss scales", nn::lossScales()) +
+         table("Initializers", nn::initializers()) + rolesTable() +
          "\nNumbers are those of clause N13 of `docs/numerics.md`: element i of the parameter that is the n-th of the "
          "model (from 0) is "
          "element i of\nthe stream 2^30 + n of the seed. Inputs and outputs are counted of a weight [out, in, ...], as "

@@ -13,7 +13,7 @@
 // at this tap and block.
 //
 // A contract may name a matrix unit, a row of MatrixUnits.def, that adds in place of chain512 (N4.8): its operands
-// become the unit's type of input, a step takes a block along the last reduced label, the others are loops around it. A
+// become its types of input, a step takes a block along the last reduced label, the others are loops around it. A
 // hole, or a point outside of the domain, is a +0 of the operand whose index, or labels, say so. Its operands may be
 // words, both of u32: neighbours along what is summed in one, the first in the lowest bits. Then each index is a label,
 // the last reduced label is the words of a step, and the result is of f32. This is how every target computes it.
@@ -44,11 +44,11 @@ struct ContractSpec {
   llvm::SmallVector<AffineForm, 1> domain;  // constant and divisor unused (0, 1)
   llvm::SmallVector<AffineForm, 4> outside; // one per dim of the third operand; empty: there is none
   const MatrixUnit *unit = nullptr;         // null: chain512
-  MatrixInput input = MatrixInput::BF16;    // of the unit
+  MatrixInputs inputs;                      // of the unit
 };
 /// Packing into the node's integers: kept, reduced, ranks of a and b, number of inequalities, then each form as nterms,
 /// (label, coefficient)..., constant, divisor; where there is a third operand, its rank and forms behind that; where
-/// there is a matrix unit, a rank of 0 and the numbers of its row and of its input.
+/// there is a matrix unit, a rank of 0 and the numbers of its row and of the types of both operands.
 llvm::SmallVector<int64_t, 32> encode(const ContractSpec &s);
 llvm::Expected<ContractSpec> decodeContract(llvm::ArrayRef<int64_t> ints);
 

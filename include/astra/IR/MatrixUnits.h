@@ -23,6 +23,15 @@ std::optional<MatrixInput> matrixInputNamed(llvm::StringRef text);
 /// The input type that has the values of an element type; nothing for others.
 std::optional<MatrixInput> matrixInputOf(DType t);
 
+/// The types of both operands.
+struct MatrixInputs {
+  MatrixInput a = MatrixInput::BF16, b = MatrixInput::BF16;
+  bool operator==(const MatrixInputs &) const = default;
+};
+/// "bf16" where both are of one type, else "f8e4m3fn f8e5m2"; the types named so, or nothing.
+std::string textOf(MatrixInputs t, char between = ' ');
+std::optional<MatrixInputs> matrixInputsNamed(llvm::StringRef text, char between = ' ');
+
 struct MatrixUnit {
   const char *text;
   unsigned inputs; // bits by MatrixInput
@@ -34,6 +43,8 @@ struct MatrixUnit {
   bool tinyBefore;
   uint32_t nan;
   bool takes(MatrixInput t) const { return inputs >> unsigned(t) & 1; }
+  /// Both operands are of one type that it takes, or of two that it takes, of 8 bits.
+  bool takes(MatrixInputs t) const;
   bool isAligned() const { return bits != 0; }
 };
 llvm::ArrayRef<MatrixUnit> matrixUnits();
@@ -44,22 +55,23 @@ std::string matrixUnitNames();
 
 /// How many values of this type are a word of 32 bits, the first in the lowest ones.
 unsigned matrixInputsInWord(MatrixInput t);
+inline unsigned matrixInputsInWord(MatrixInputs t) { return matrixInputsInWord(t.a); }
 /// v as an operand of this type: rounded to nearest even, tf32 cut toward zero; NaNs are canonical.
 float matrixInput(MatrixInput t, float v);
 
-/// The addend and up to a block of products, as the unit adds them; bits of f32 all. The operands are values of type t.
-uint32_t matrixStep(const MatrixUnit &u, MatrixInput t, uint32_t addend, llvm::ArrayRef<uint32_t> a,
+/// The addend and up to a block of products, as the unit adds them; bits of f32 all. The operands are of the types t.
+uint32_t matrixStep(const MatrixUnit &u, MatrixInputs t, uint32_t addend, llvm::ArrayRef<uint32_t> a,
                     llvm::ArrayRef<uint32_t> b);
 
-/// A unit and a type that it takes: what a fold of a kernel names (Combine).
+/// A unit and types that it takes: what a fold of a kernel names (Combine).
 struct UnitStep {
   const MatrixUnit *unit;
-  MatrixInput input;
+  MatrixInputs inputs;
   unsigned words; // of each operand
 };
-/// All of them: by unit, then by type.
+/// All of them: by unit, then by the type of the first operand, then by that of the second.
 llvm::ArrayRef<UnitStep> unitSteps();
-Combine unitCombine(const MatrixUnit &u, MatrixInput t);
+Combine unitCombine(const MatrixUnit &u, MatrixInputs t);
 /// What a fold of this kind does in a step, or null: it is of no unit.
 const UnitStep *unitStepOf(Combine c);
 /// The same as matrixStep, of words: those of the first operand, then those of the second.

@@ -29,6 +29,7 @@ struct TrainingOptions {
       {};                           // the first whose pattern matches a parameter is its own; empty: `default` for all
   std::vector<Recipe> metrics = {}; // what eval says beside the loss; empty: the accuracy, where it is of classes
   std::vector<std::string> *notes = nullptr; // gets sentences about what may not be meant; null: nobody asks
+  Recipe lossScale = {};                     // its first row, `none`, if not given
   unsigned segments = 1; // of the graph, whose inside is computed again for its gradients; 1: nothing is
 };
 

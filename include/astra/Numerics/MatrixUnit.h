@@ -13,9 +13,18 @@ namespace astra {
 struct UnitUse {
   unsigned named = 0, strict = 0; // sums of products of floats that name a unit from here on, and that do not
 };
+/// What sums of products become.
+struct UnitChoice {
+  const MatrixUnit *unit = nullptr;      // null: they stay as they are
+  std::optional<MatrixInput> plain = {}; // what f32 operands that were no narrower are rounded to
+};
+/// "strict", "device:UNIT", whose plain type is the row's, or "device:UNIT:TYPE". Else a sentence.
+llvm::Expected<UnitChoice> numericsNamed(llvm::StringRef text);
+
 /// Of f16 and bf16 operands, and of f32 ones that were widened from a type which the unit takes, the unit's input is
-/// that type; f32 operands otherwise become the row's `plain` type. All others stay as they are.
-UnitUse useMatrixUnit(Module &m, const MatrixUnit &unit);
+/// that type; f32 operands otherwise are of the plain type, and so are both where the unit does not take the two types
+/// together. All others stay as they are.
+UnitUse useMatrixUnit(Module &m, const UnitChoice &choice);
 
 /// A step of a unit in primitives, on scalars: an addend of f32, and the words of both operands.
 UOpRef unitStepGraph(Builder &b, const UnitStep &step, UOpRef addend, llvm::ArrayRef<UOpRef> words);

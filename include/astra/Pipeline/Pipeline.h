@@ -34,8 +34,8 @@ struct PipelineOptions {
   std::string header = "model.h"; // what emitted C includes
 
   FoldLevel fold = FoldLevel::Small;
-  bool checks = false;              // what kernels of users assume is tested when they run
-  const MatrixUnit *unit = nullptr; // adds products of floats (useMatrixUnit); null: as the module says
+  bool checks = false; // what kernels of users assume is tested when they run
+  UnitChoice numerics; // adds products of floats (useMatrixUnit); no unit: as the module says
   std::optional<nn::TrainingOptions> training;
   std::optional<Mesh> mesh;      // none: that of the module, if it has one
   std::vector<ShardRule> shards; // of what training makes too

@@ -76,7 +76,7 @@ std::string Helpers::unitStep(Combine kind, unsigned lanes) {
   std::string T = type(DType::F32, lanes), W = type(DType::U32, lanes), name = step.unit->text, params;
   for (char &ch : name)
     if (ch == '-') ch = '_';
-  name += std::string("_") + info(step.input).text + "_" + T;
+  name += "_" + textOf(step.inputs, '_') + "_" + T;
   if (!begin(name)) return name;
   for (unsigned w = 0; w < 2 * step.words; ++w) params += W + " w" + std::to_string(w) + ", ";
   std::string body = unitBody(step, lanes), head = "\n";

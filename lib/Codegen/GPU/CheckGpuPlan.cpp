@@ -17,7 +17,7 @@ std::string astra::unsharable(const KernelSpec &spec, const Plan &p, const GpuTa
   for (const auto *forms : {&s.a, &s.b})
     for (const AffineForm &f : *forms)
       if (f.divisor != 1) return "an index is divided";
-  if (s.unit && unitInstruction(t, {s.unit, s.input, 0}).empty())
+  if (s.unit && unitInstruction(t, {s.unit, s.inputs, 0}).empty())
     return std::string("a step of ") + s.unit->text + " is in primitives on " + t.name +
            ", which a thread does by itself";
   if (s.unit && (p.nLabel < 0 || (hasLabel(s.a, p.nLabel) && hasLabel(s.b, p.nLabel))))
@@ -99,7 +99,7 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
       return bad(found(field) + "; of a tile that threads share a power of two is expected");
   if (p.mc > p.threads) return bad(found(&Plan::mc) + "; a block has " + llvm::Twine(p.threads) + " threads");
   ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
-  if (s.unit && (p.split || p.kc % (s.unit->block / matrixInputsInWord(s.input))))
+  if (s.unit && (p.split || p.kc % (s.unit->block / matrixInputsInWord(s.inputs))))
     return bad(found(&Plan::kc) + " and " + found(&Plan::split) + "; a chain of " + s.unit->text +
                " is one thread's, its steps are whole in shared memory");
   if (p.pipeline != 1 && p.pipeline != 2) return bad(found(&Plan::pipeline) + "; expected 1 or 2");

@@ -39,7 +39,7 @@ constexpr Instruction instructions[] = {
 
 llvm::StringRef astra::unitInstruction(const GpuTarget &target, const UnitStep &step) {
   for (const Instruction &i : instructions)
-    if (llvm::StringRef(step.unit->text) == i.unit && llvm::StringRef(info(step.input).text) == i.input &&
+    if (llvm::StringRef(step.unit->text) == i.unit && textOf(step.inputs) == i.input &&
         llvm::StringRef(target.chip) == i.chip)
       return i.intrinsic;
   return "";

@@ -17,7 +17,7 @@ using namespace astra::gpu;
 L::LLVMFuncOp KernelEmitter::unitFunction(Combine kind) {
   const UnitStep &step = *unitStepOf(kind);
   llvm::StringRef instruction = unitInstruction(target, step);
-  std::string name = std::string("unit.") + step.unit->text + "." + info(step.input).text;
+  std::string name = std::string("unit.") + step.unit->text + "." + textOf(step.inputs, '.');
   if (!instruction.empty()) name = ("unit." + instruction).str();
   if (auto made = module.lookupSymbol<L::LLVMFuncOp>(name)) return made;
   mlir::OpBuilder::InsertionGuard guard(s.b);
@@ -137,7 +137,7 @@ void KernelEmitter::multiplyTiles(const Fragments &upper, const Fragments &lower
   const UnitStep &unit = *unitStepOf(Combine(upper.fold->ints[0]));
   mlir::StringAttr instruction = s.b.getStringAttr(unitInstruction(target, unit));
   auto operand = [&](V word) -> V {
-    if (unit.input != MatrixInput::F16) return word;
+    if (unit.inputs.a != MatrixInput::F16) return word;
     return L::BitcastOp::create(s.b, s.loc, mlir::VectorType::get(2, s.b.getF16Type()), word);
   };
   auto type = L::LLVMStructType::getLiteral(s.b.getContext(), llvm::SmallVector<mlir::Type>(4, s.f(32)));

@@ -177,7 +177,7 @@ static bool chooseUnitTile(const KernelSpec &spec, const ContractSpec &s, Plan &
     if (below * beside * others >= units) break;
   }
   p.kc = 16, p.pipeline = 2, p.split = 0;
-  p.unrollK = std::max(1, 16 / (s.unit->block / int(matrixInputsInWord(s.input))));
+  p.unrollK = std::max(1, 16 / (s.unit->block / int(matrixInputsInWord(s.inputs))));
   return true;
 }
 

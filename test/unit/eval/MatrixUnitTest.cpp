@@ -44,7 +44,7 @@ TEST(MatrixUnits, RowsOfAnotherModel) {
     line.split(f, ' ');
     ASSERT_EQ(f.size(), 6u);
     const MatrixUnit *u = matrixUnitNamed(f[0]);
-    auto t = matrixInputNamed(f[1]);
+    auto t = matrixInputsNamed(f[1], ',');
     ASSERT_TRUE(u && t && u->takes(*t)) << line.str();
     EXPECT_EQ(hexadecimal(matrixStep(*u, *t, number(f[2], 16), words(f[3]), words(f[4]))), f[5].str()) << line.str();
     ++rows, ++each[u->text];
@@ -113,7 +113,7 @@ TEST(MatrixUnits, RecordedOnHardware) {
       }
       uint32_t c = r.adds ? number(lines[2][row].trim(), 2) : 0;
       wrong +=
-          matrixStep(u, *matrixInputNamed(r.input), c, operands[0], operands[1]) != number(lines[3][row].trim(), 2);
+          matrixStep(u, *matrixInputsNamed(r.input), c, operands[0], operands[1]) != number(lines[3][row].trim(), 2);
     }
     EXPECT_EQ(wrong, 0u) << r.gpu << " " << r.folder;
   }

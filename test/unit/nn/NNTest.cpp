@@ -6,6 +6,7 @@
 #include "astra/IR/Eval.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
+#include "astra/NN/LossScale.h"
 #include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
 #include "astra/Numerics/EvalFunctions.h"
@@ -244,6 +245,38 @@ TEST(NN, ClippingIsPyTorchs) {
     auto clipped = clipNorm(g.b, gradients, std::stod(line.recipe.str()));
     expectNear(line, g.values(clipped));
   }
+}
+
+TEST(NN, LossScales) {
+  constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  auto step = [&](const char *recipe, double factor, double steps, std::vector<double> gradient) {
+    Graph g;
+    Recipe r = llvm::cantFail(parseLossScale(recipe));
+    LossScale::Kept kept;
+    if (LossScale::isDynamic(r)) kept = {g.input({{}, {factor}}, DType::F32), g.b.litInt(DType::I64, int64_t(steps))};
+    LossScale scale(g.b, r, kept);
+    auto out = scale.unscaled({g.input({{2}, std::move(gradient)}, DType::F32), g.input({{}, {8}}, DType::F64)});
+    UOpRef before = g.input({{2}, {1, 2}}, DType::F32), now = g.input({{2}, {3, 4}}, DType::F32);
+    out.push_back(scale.chosen(before, now));
+    if (!scale.isFinite()) return g.values(out);
+    LossScale::Kept next = scale.next();
+    out.push_back(next.factor);
+    out.push_back(g.b.cast(next.steps, DType::F64));
+    return g.values(out);
+  };
+  using V = std::vector<double>;
+  EXPECT_EQ(step("none", 0, 0, {4, -2}), (V{4, -2, 8, 3, 4}));
+  EXPECT_EQ(step("static(scale=4)", 0, 0, {4, inf}), (V{1, inf, 2, 3, 4}));
+  const char *dynamic = "dynamic(scale=16, interval=3, growth=4, most=100)";
+  EXPECT_EQ(step(dynamic, 16, 0, {32, -8}), (V{2, -0.5, 0.5, 3, 4, 16, 1}));
+  EXPECT_EQ(step(dynamic, 16, 2, {32, -8}), (V{2, -0.5, 0.5, 3, 4, 64, 0}));
+  EXPECT_EQ(step(dynamic, 64, 2, {64, 0}), (V{1, 0, 0.125, 3, 4, 100, 0})); // the greatest scale
+  EXPECT_EQ(step(dynamic, 16, 2, {-inf, 0}), (V{-inf, 0, 0.5, 1, 2, 8, 0}));
+  auto after = step(dynamic, 16, 1, {nan, 0});
+  EXPECT_EQ(V(after.begin() + 3, after.end()), (V{1, 2, 8, 0}));
+  EXPECT_EQ(step(dynamic, 0x1p-100, 1, {inf, 0})[5], 0x1p-100); // the least
+  EXPECT_EQ(LossScale::first(llvm::cantFail(parseLossScale("none"))), std::nullopt);
+  EXPECT_EQ(LossScale::first(llvm::cantFail(parseLossScale("dynamic"))), 65536.0f);
 }
 
 TEST(NN, MetricsAreThoseOfPyTorch) {
@@ -503,6 +536,7 @@ TEST(NN, ParametersHaveBounds) {
   for (const Table &t : {Table{losses(), parseLoss},
                          {optimizers(), parseOptimizer},
                          {schedules(), parseSchedule},
+                         {lossScales(), parseLossScale},
                          {initializers(), parseInitializer},
                          {metrics(), parseMetric}})
     for (const Signature &s : t.rows) {

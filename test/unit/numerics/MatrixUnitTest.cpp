@@ -37,14 +37,14 @@ Tensor randomTensor(std::mt19937 &rng, DType t, int64_t rows, int64_t columns, i
       evalNodes({b.cast(b.arg(0, DType::F32, {b.idx(rows), b.idx(columns)}), t)}, {{x}, {}, {}, {}}))[0];
 }
 
-UOpRef productOf(Builder &b, DType t, int64_t rows, int64_t k, int64_t columns, const MatrixUnit *u, MatrixInput in) {
+UOpRef productOf(Builder &b, DType t, int64_t rows, int64_t k, int64_t columns, const MatrixUnit *u, MatrixInputs in) {
   UOpRef y = b.matmul(b.arg(0, t, {b.idx(rows), b.idx(k)}), b.arg(1, t, {b.idx(k), b.idx(columns)}));
   ContractSpec s = llvm::cantFail(decodeContract(y->ints));
-  s.unit = u, s.input = in;
+  s.unit = u, s.inputs = in;
   return b.c.make(Op::Contract, y->src, encode(s));
 }
 
-void compare(std::mt19937 &rng, const MatrixUnit &u, MatrixInput in, DType t, int spread, bool specials) {
+void compare(std::mt19937 &rng, const MatrixUnit &u, MatrixInputs in, DType t, int spread, bool specials) {
   constexpr int64_t rows = 9, columns = 11;
   int64_t k = 1 + int64_t(rng() % 70);
   Module m;
@@ -69,7 +69,7 @@ void compare(std::mt19937 &rng, const MatrixUnit &u, MatrixInput in, DType t, in
   ASSERT_FALSE(bool(verifyNumerics(m)));
   for (UOpRef n : topoSort(m.roots()))
     if (n->is(Op::Contract)) ASSERT_TRUE(isOfWords(llvm::cantFail(decodeContract(n->ints)), n->src[0]));
-  EXPECT_EQ(want, value()) << u.text << " " << info(in).text << ", k = " << k;
+  EXPECT_EQ(want, value()) << u.text << " " << textOf(in) << ", k = " << k;
 }
 
 /// Steps of a unit one after another on random words, each from the sum before, as the model has them.
@@ -77,17 +77,18 @@ void compareSteps(std::mt19937 &rng, const UnitStep &step, int spread) {
   constexpr int64_t lanes = 40;
   Context c;
   Builder b(c);
-  unsigned each = matrixInputsInWord(step.input);
+  unsigned each = matrixInputsInWord(step.inputs);
   Tensor addend = randomTensor(rng, DType::F32, 1, lanes, spread, true);
   addend.shape = {lanes};
   SmallVector<UOpRef, 32> arguments;
   EvalInputs in{{addend}, {}, {}, {}};
   std::vector<std::vector<uint32_t>> words(2 * step.words, std::vector<uint32_t>(lanes));
   for (unsigned w = 0; w < words.size(); ++w) {
+    MatrixInput input = w < step.words ? step.inputs.a : step.inputs.b;
     for (uint32_t &v : words[w])
       for (unsigned i = 0; i < each; ++i) {
-        float x = matrixInput(step.input, randomNumber(rng, spread, true));
-        DType t = step.input == MatrixInput::TF32 ? DType::F32 : *dtypeNamed(info(step.input).text);
+        float x = matrixInput(input, randomNumber(rng, spread, true));
+        DType t = input == MatrixInput::TF32 ? DType::F32 : *dtypeNamed(info(input).text);
         Tensor one{DType::F32, {1}, std::vector<uint8_t>(4)};
         memcpy(one.bytes.data(), &x, 4);
         Tensor narrow =
@@ -117,7 +118,7 @@ void compareSteps(std::mt19937 &rng, const UnitStep &step, int spread) {
   Tensor got = llvm::cantFail(evalNodes({sum}, in))[0];
   canonicalizeNaN(got);
   canonicalizeNaN(want);
-  EXPECT_EQ(want, got) << step.unit->text << " " << info(step.input).text;
+  EXPECT_EQ(want, got) << step.unit->text << " " << textOf(step.inputs);
 }
 
 TEST(MatrixUnits, StepsInPrimitivesGiveTheModelsBits) {
@@ -132,10 +133,10 @@ TEST(MatrixUnits, FoldsNameEveryStep) {
   llvm::ArrayRef<llvm::StringRef> names = fields(Op::Fold)[0].values;
   ASSERT_EQ(names.size(), size_t(Combine::Unit) + unitSteps().size());
   for (const UnitStep &s : unitSteps()) {
-    Combine c = unitCombine(*s.unit, s.input);
+    Combine c = unitCombine(*s.unit, s.inputs);
     EXPECT_EQ(unitStepOf(c), &s);
     EXPECT_EQ(valuesOf(c), 2 * s.words);
-    EXPECT_TRUE(names[size_t(c)].contains(info(s.input).text)) << names[size_t(c)].str();
+    EXPECT_TRUE(names[size_t(c)].contains(textOf(s.inputs, '_'))) << names[size_t(c)].str();
     EXPECT_TRUE(
         names[size_t(c)].starts_with(llvm::StringRef(s.unit->text).take_until([](char x) { return x == '-'; })));
   }
@@ -145,47 +146,66 @@ TEST(MatrixUnits, FoldsNameEveryStep) {
 TEST(MatrixUnits, WordsGiveTheModelsBits) {
   std::mt19937 rng(11);
   int64_t products = std::getenv("ASTRA_NIGHTLY") ? 1000000 : 10000;
-  for (const MatrixUnit &u : matrixUnits())
-    for (MatrixInput in :
-         {MatrixInput::BF16, MatrixInput::F16, MatrixInput::TF32, MatrixInput::E4M3, MatrixInput::E5M2}) {
-      if (!u.takes(in)) continue;
-      int times = int(products / (9 * 11 * 35)) + 1;
-      for (int i = 0; i < times; ++i) {
-        constexpr int spreads[] = {2, 8, 20, 60, 126};
-        compare(rng, u, in, DType::F32, spreads[i % 5], i % 4 != 0);
-      }
-      if (in == MatrixInput::BF16) compare(rng, u, in, DType::BF16, 8, true);
-      if (in == MatrixInput::F16) compare(rng, u, in, DType::F16, 8, true);
+  for (const auto &[unit, in, count] : unitSteps()) {
+    int times = int(products / (9 * 11 * 35)) + 1;
+    for (int i = 0; i < times; ++i) {
+      constexpr int spreads[] = {2, 8, 20, 60, 126};
+      compare(rng, *unit, in, DType::F32, spreads[i % 5], i % 4 != 0);
     }
+    if (in.a == MatrixInput::BF16) compare(rng, *unit, in, DType::BF16, 8, true);
+    if (in.a == MatrixInput::F16) compare(rng, *unit, in, DType::F16, 8, true);
+  }
+}
+
+/// What a product of operands of these types, kept in f32 where `wide`, names under a contract; "": nothing.
+std::string inputsNamed(const char *contract, DType first, DType second, bool wide = false) {
+  Module m;
+  Builder b(m.ctx());
+  auto x = [&](int64_t i, DType t) {
+    UOpRef a = b.arg(i, t, {b.idx(4), b.idx(4)});
+    return b.permute(wide && t != DType::F32 ? b.cast(a, DType::F32) : a, {1, 0});
+  };
+  Entry e;
+  e.name = "main";
+  e.outputs.push_back({"y", b.matmul(x(0, first), x(1, second))});
+  m.entries.push_back(e);
+  useMatrixUnit(m, llvm::cantFail(numericsNamed(contract)));
+  ContractSpec s = llvm::cantFail(decodeContract(m.entries[0].outputs[0].value->ints));
+  EXPECT_EQ(numericsOf(m), s.unit ? std::string("device:") + s.unit->text : "strict");
+  return s.unit ? textOf(s.inputs) : "";
 }
 
 TEST(MatrixUnits, WhichContractsNameOne) {
-  const MatrixUnit &hopper = *matrixUnitNamed("hopper16"), &fp8 = *matrixUnitNamed("hopper32-fp8");
-  auto order = [](const MatrixUnit &u, DType kept, DType origin) -> std::string {
-    Module m;
-    Builder b(m.ctx());
-    auto x = [&](int64_t i) {
-      UOpRef a = b.arg(i, origin, {b.idx(4), b.idx(4)});
-      return b.permute(origin == kept ? a : b.cast(a, kept), {1, 0});
-    };
-    Entry e;
-    e.name = "main";
-    e.outputs.push_back({"y", b.matmul(x(0), x(1))});
-    m.entries.push_back(e);
-    useMatrixUnit(m, u);
-    ContractSpec s = llvm::cantFail(decodeContract(m.entries[0].outputs[0].value->ints));
-    EXPECT_EQ(numericsOf(m), s.unit ? std::string("device:") + s.unit->text : "strict");
-    return s.unit ? info(s.input).text : "";
-  };
-  EXPECT_EQ(order(hopper, DType::F32, DType::F32), "bf16");
-  EXPECT_EQ(order(hopper, DType::F32, DType::F16), "f16");
-  EXPECT_EQ(order(hopper, DType::F16, DType::F16), "f16");
-  EXPECT_EQ(order(hopper, DType::BF16, DType::BF16), "bf16");
-  EXPECT_EQ(order(hopper, DType::F64, DType::F64), "");
-  EXPECT_EQ(order(hopper, DType::I32, DType::I32), "");
-  EXPECT_EQ(order(fp8, DType::F32, DType::F32), "");
-  EXPECT_EQ(order(fp8, DType::F32, DType::F8E5M2), "f8e5m2");
-  EXPECT_EQ(order(*matrixUnitNamed("hopper8-tf32"), DType::F32, DType::BF16), "tf32");
-  EXPECT_EQ(order(*matrixUnitNamed("dpbf16-2"), DType::F16, DType::F16), "");
+  constexpr bool wide = true;
+  constexpr DType F32 = DType::F32, F16 = DType::F16, BF16 = DType::BF16, E4M3 = DType::F8E4M3FN, E5M2 = DType::F8E5M2;
+  EXPECT_EQ(inputsNamed("device:hopper16", F32, F32), "bf16");
+  EXPECT_EQ(inputsNamed("device:hopper16", F16, F16, wide), "f16");
+  EXPECT_EQ(inputsNamed("device:hopper16", F16, F16), "f16");
+  EXPECT_EQ(inputsNamed("device:hopper16", BF16, BF16), "bf16");
+  EXPECT_EQ(inputsNamed("device:hopper16", F16, BF16, wide), "bf16"); // the unit takes no two types together
+  EXPECT_EQ(inputsNamed("device:hopper16", F16, F32, wide), "bf16");
+  EXPECT_EQ(inputsNamed("device:hopper16:f16", F32, F32), "f16");
+  EXPECT_EQ(inputsNamed("device:hopper16:f16", BF16, BF16), "bf16");
+  EXPECT_EQ(inputsNamed("device:hopper16:f16", BF16, F32, wide), "f16");
+  EXPECT_EQ(inputsNamed("device:hopper16", DType::F64, DType::F64), "");
+  EXPECT_EQ(inputsNamed("device:hopper16", DType::I32, DType::I32), "");
+  EXPECT_EQ(inputsNamed("device:hopper8-tf32", BF16, BF16, wide), "tf32");
+  EXPECT_EQ(inputsNamed("device:dpbf16-2", F16, F16), "");
+  EXPECT_EQ(inputsNamed("device:hopper32-fp8", F32, F32), "");
+  EXPECT_EQ(inputsNamed("device:hopper32-fp8", E5M2, E5M2, wide), "f8e5m2");
+  EXPECT_EQ(inputsNamed("device:hopper32-fp8", E4M3, E5M2, wide), "f8e4m3fn f8e5m2");
+  EXPECT_EQ(inputsNamed("device:hopper32-fp8", E5M2, E4M3, wide), "f8e5m2 f8e4m3fn");
+  EXPECT_EQ(inputsNamed("device:hopper32-fp8", E4M3, F32, wide), "");
+  EXPECT_EQ(inputsNamed("device:hopper32-fp8:f8e5m2", E4M3, F32, wide), "f8e4m3fn f8e5m2");
+  EXPECT_EQ(inputsNamed("device:hopper32-fp8:f8e4m3fn", F32, F32), "f8e4m3fn");
+}
+
+TEST(MatrixUnits, WrongContractsAreRefused) {
+  auto sentence = [](const char *contract) { return llvm::toString(numericsNamed(contract).takeError()); };
+  EXPECT_EQ(sentence("sloppy"), "there is no numeric contract 'sloppy'; strict is one, and device:UNIT");
+  EXPECT_EQ(sentence("device:hopper"), "there is no matrix unit 'hopper'; there are " + matrixUnitNames());
+  EXPECT_EQ(sentence("device:hopper16:f8e5m2"), "matrix unit hopper16 does not take operands of 'f8e5m2'");
+  EXPECT_EQ(sentence("device:hopper16:"), "matrix unit hopper16 does not take operands of ''");
+  EXPECT_EQ(sentence("device:amx32:f16"), "matrix unit amx32 does not take operands of 'f16'");
 }
 } // namespace

@@ -4,6 +4,7 @@
 #pragma once
 #include "RandomGraph.h"
 #include "astra/IR/Builder.h"
+#include "astra/IR/Contract.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -80,6 +81,7 @@ private:
   void move();
   void fold();
   void contract();
+  void addByUnit(ContractSpec &s, DType t);
   void product();
   void join();
   void index();

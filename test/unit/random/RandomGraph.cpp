@@ -337,10 +337,23 @@ void Grower::contract() {
     y = input(other, shape);
   }
   if (!y) return;
+  if (options.units && aside() % 8 == 0) addByUnit(s, x->dtype);
   llvm::SmallVector<UOpRef, 12> src{x, y};
   src.append(extents);
   src.append(domain);
   add(Op::Contract, src, encode(s));
+}
+
+/// A matrix unit adds products of this type, if one takes it.
+void Grower::addByUnit(ContractSpec &s, DType t) {
+  std::vector<const UnitStep *> fit;
+  for (const UnitStep &u : unitSteps()) {
+    bool isOwn = u.inputs.a == u.inputs.b && matrixInputOf(t) == u.inputs.a;
+    if (t == DType::F32 || isOwn) fit.push_back(&u);
+  }
+  if (fit.empty()) return;
+  const UnitStep &u = *fit[(aside() >> 8) % fit.size()];
+  s.unit = u.unit, s.inputs = u.inputs;
 }
 
 /// A product of many steps, x[rows, k] w[k, n]: what is summed in parts, with few rows under plans of their own.

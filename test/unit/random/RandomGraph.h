@@ -20,6 +20,7 @@ struct RandomOptions {
   bool subByte = true;   // i2, u2, i4, u4, f4e2m1
   bool states = true;
   bool kernels = true; // of users
+  bool units = true;   // matrix units that add some of the products
 };
 
 struct RandomCase {
