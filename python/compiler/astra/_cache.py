@@ -44,11 +44,19 @@ def native() -> str:
     return str(name)
 
 
+def checked_numerics(contract: str) -> str:
+    """The name of a numeric contract, if it is one."""
+    call(_core.check_numerics, contract)
+    return contract
+
+
 def compile(module: Any, targets: Sequence[str] = (), what: str = "a function", jobs: int = 0, frozen: bool | None = None,
-            assets: Sequence[tuple[str, bytes]] = (), check: bool = False) -> bytes:  # fmt: skip
+            assets: Sequence[tuple[str, bytes]] = (), check: bool = False, numerics: str = "strict") -> bytes:  # fmt: skip
     """The bundle of a module. targets: names as `astra-compile --target` has them; none: this machine's best. assets: files that go into
-    it. check: as `astra-compile --check`."""
+    it. check: as `astra-compile --check`. numerics: as `astra-compile --numerics`."""
     global compiled
+    if numerics != "strict":
+        module = call(_core.with_numerics, module, numerics)
     names = [native() if t == "native" else t for t in targets] or [native()]
     kept = _Kept(module, [*names, "--check"] if check else names, assets)
     bundle = kept.read()

@@ -102,8 +102,8 @@ class Jitted:
     """A function that is compiled when it is called with arguments of other types, shapes or structure: what `astra.jit` gives."""
 
     def __init__(self, f: Callable[..., Any], frozen: bool | None = None, static_argnums: Any = (), static_argnames: Any = (),
-                 dims: Mapping[str, Any] | None = None, check: bool = False) -> None:  # fmt: skip
-        self._f, self._frozen, self._check = f, frozen, check
+                 dims: Mapping[str, Any] | None = None, check: bool = False, numerics: str = "strict") -> None:  # fmt: skip
+        self._f, self._frozen, self._check, self._numerics = f, frozen, check, _cache.checked_numerics(numerics)
         self._dims = {name: {0: d} if isinstance(d, _dims.Dim) else dict(d) for name, d in (dims or {}).items()}
         self._numbers, self._names = _static_places(f, static_argnums, static_argnames)
         self._programs: OrderedDict[Any, list[_Program]] = OrderedDict()  # by structure: one for each set of values from outside
@@ -129,7 +129,7 @@ class Jitted:
 
     def lower(self, *args: Any, **named: Any) -> Lowered:
         """The module for arguments or specs."""
-        return self.trace(*args, **named).lower()
+        return self.trace(*args, **named).lower().with_numerics(self._numerics)
 
     @property
     def traces(self) -> int:
@@ -246,7 +246,8 @@ class Jitted:
         traced = Traced(self.__name__, {"main": entry(self._unmarked, *args, **named)})
         order = traced.by_depth()
         module = traced.module(constants=False, order=order)
-        return _Program(traced, astra_rt.load(_cache.compile(module, what=f"'{self.__name__}'", frozen=self._frozen, check=self._check)), order)
+        bundle = _cache.compile(module, what=f"'{self.__name__}'", frozen=self._frozen, check=self._check, numerics=self._numerics)
+        return _Program(traced, astra_rt.load(bundle), order)
 
     def _marked(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, static ones as leaves."""
@@ -310,17 +311,18 @@ def _static_places(f: Any, numbers: Any, names: Any) -> tuple[set[int], set[str]
 
 
 def jit(f: Callable[..., Any] | None = None, *, frozen: bool | None = None, static_argnums: int | Sequence[int] = (),
-        static_argnames: str | Sequence[str] = (), dims: Mapping[str, Any] | None = None, check: bool = False) -> Any:  # fmt: skip
+        static_argnames: str | Sequence[str] = (), dims: Mapping[str, Any] | None = None, check: bool = False,
+        numerics: str = "strict") -> Any:  # fmt: skip
     """A function that does what f does, compiled for this machine. f is called once for each structure, types and shapes of the
     arguments, and again where a number, list or object that it reads from outside has another value; tensors from outside are read at
     each call. What it changes beside its result, and what it prints, is refused (TraceError). Numbers of Python's are part of the structure, and so are arguments that static_argnums or
     static_argnames name, whatever they are (they are compared and hashed): give a tensor for what changes from call to call.
     dims: sizes that may differ from call to call without another compilation, by argument: {"x": astra.dim("n", 1, 64)} for axis 0, or
     {"x": {1: dim}}. frozen: True forbids to compile (as ASTRA_FROZEN=1 does for all). check: kernels test what they assume and assert when
-    they run (docs/kernels.md). A decorator: `@astra.jit`."""
+    they run (docs/kernels.md). numerics: "device:hopper16" and the like adds products as a matrix unit does (docs/numerics.md, N4.8). A decorator: `@astra.jit`."""
     if f is None:
-        return lambda g: Jitted(g, frozen, static_argnums, static_argnames, dims, check)
-    return Jitted(f, frozen, static_argnums, static_argnames, dims, check)
+        return lambda g: Jitted(g, frozen, static_argnums, static_argnames, dims, check, numerics)
+    return Jitted(f, frozen, static_argnums, static_argnames, dims, check, numerics)
 
 
 def _after_fork() -> None:

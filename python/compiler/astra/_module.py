@@ -65,7 +65,7 @@ class Decorated:
             wrong = [k for k in _TORCH_OPTIONS if k in self._options]
             if wrong:
                 raise ArgumentError(f"@astra({wrong[0]}=...) is for functions of PyTorch's tensors; use astra.trace(...).lower() here")
-            self._own = Jitted(self._f, self._options.get("frozen"))
+            self._own = Jitted(self._f, self._options.get("frozen"), numerics=self._options.get("numerics", "strict"))
         return self._own
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -150,14 +150,15 @@ class CallableModule(types.ModuleType):
     """The module `astra`, which may be called: a decorator that compiles what it is on."""
 
     def __call__(self, f: Any = None, **options: Any) -> Any:
-        """Compiles a function, or an nn.Module's class or instance, ahead of its first call. frozen=True forbids to compile. For PyTorch's
+        """Compiles a function, or an nn.Module's class or instance, ahead of its first call. frozen=True forbids to compile.
+        numerics="device:hopper16" and the like: see `astra.jit`. For PyTorch's
         code: dims={"x": ("batch", 1, 64)} are sizes that may change, bundle="m.astra" saves what is compiled, target="..." says for
         which machines, grad=True or False says whether results have gradients (else as PyTorch would)."""
         if f is None:
             return lambda g: self(g, **options)
-        wrong = sorted(set(options) - {*_TORCH_OPTIONS, "frozen"})
+        wrong = sorted(set(options) - {*_TORCH_OPTIONS, "frozen", "numerics"})
         if wrong:
-            raise ArgumentError(f"@astra takes dims, target, bundle, grad and frozen, not {wrong[0]}")
+            raise ArgumentError(f"@astra takes dims, target, bundle, grad, frozen and numerics, not {wrong[0]}")
         torch = _torch()
         if torch is not None and (isinstance(f, torch.nn.Module) or (isinstance(f, type) and issubclass(f, torch.nn.Module))):
             from .torch import compiled

@@ -68,9 +68,9 @@ class Model:
         """The module, with the weights as params."""
         return of_module(self.module)
 
-    def compile(self, target: str | Sequence[str] | None = None, frozen: bool | None = None) -> Compiled:
+    def compile(self, target: str | Sequence[str] | None = None, frozen: bool | None = None, numerics: str = "strict") -> Compiled:
         """See `Lowered.compile`."""
-        return self.lower().compile(target, frozen)
+        return self.lower().compile(target, frozen, numerics=numerics)
 
     def __repr__(self) -> str:
         return f"<Model '{self.module.name}': {self.inputs} -> {self.outputs}>"

@@ -89,10 +89,13 @@ class Lowered:
                 write_whole(paths[-1], text.encode())
         return paths
 
-    def compile(self, target: str | Sequence[str] | None = None, frozen: bool | None = None, jobs: int = 0, check: bool = False) -> Compiled:
+    def compile(self, target: str | Sequence[str] | None = None, frozen: bool | None = None, jobs: int = 0, check: bool = False,
+                numerics: str = "strict") -> Compiled:  # fmt: skip
         """A bundle for the targets: names as `astra-compile --target` takes them, with commas or as a list; None: every CPU level
         that there is; "native": this machine's best. jobs: threads; 0: as many as there are CPUs. check: kernels test what they
-        assume and assert when they run, and a call in which a test fails is refused (docs/kernels.md)."""
+        assume and assert when they run, and a call in which a test fails is refused (docs/kernels.md). numerics: see `with_numerics`."""
+        if numerics != "strict":
+            return self.with_numerics(numerics).compile(target, frozen, jobs, check)
         names = target.split(",") if isinstance(target, str) else list(target or _core.targets())
         bundle = _cache.compile(self.module, names, f"'{self.module.name}'", jobs, frozen, check=check)
         return Compiled(bundle, self._signatures, self._states, self)
@@ -112,12 +115,10 @@ class Lowered:
 
     def with_numerics(self, contract: str) -> Lowered:
         """The same under a numeric contract: "device:UNIT" adds products of floats as a matrix unit does (docs/numerics.md, N4.8), as
-        `astra-compile --numerics` takes it; "strict" changes nothing."""
+        `astra-compile --numerics` takes it; "device:UNIT:TYPE" says what float32 is rounded to; "strict" changes nothing."""
         if contract == "strict":
             return self
-        if not contract.startswith("device:"):
-            raise ArgumentError(f"there is no numeric contract '{contract}'; strict is one, and device:UNIT")
-        return Lowered(call(_core.with_numerics, self.module, contract[7:]), self._signatures, self._states)
+        return Lowered(call(_core.with_numerics, self.module, contract), self._signatures, self._states)
 
     def with_mesh(self, mesh: Mesh, shardings: Mapping[str, Any] | None = None) -> Lowered:
         """The same for the shards of a mesh (`astra.mesh`; docs/distributed.md). shardings: by patterns of names of params, states,
@@ -249,16 +250,17 @@ def load(path: str | os.PathLike[str] | bytes, **options: Any) -> Any:
     return astra_rt.load(path, **options)
 
 
-def compile_file(path: str | os.PathLike[str], target: str | Sequence[str] | None = None, **options: Any) -> Compiled:
-    """The bundle of a model in a file: ONNX (options as of `astra.from_onnx`) or the text form, `.uop`."""
+def compile_file(path: str | os.PathLike[str], target: str | Sequence[str] | None = None, numerics: str = "strict", **options: Any) -> Compiled:
+    """The bundle of a model in a file: ONNX (options as of `astra.from_onnx`) or the text form, `.uop`. numerics: see
+    `Lowered.with_numerics`."""
     name = os.fspath(path)
     if name.endswith(".uop"):
         with open(name, encoding="utf-8") as file:
             lowered = of_module(call(_core.parse_uop, file.read(), name))
-        return lowered.compile(target)
+        return lowered.compile(target, numerics=numerics)
     from ._onnx import from_onnx
 
-    return from_onnx(name, **options).compile(target)
+    return from_onnx(name, **options).compile(target, numerics=numerics)
 
 
 def of_module(module: Any) -> Lowered:

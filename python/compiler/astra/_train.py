@@ -118,13 +118,14 @@ class _Model:
 def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, example: Mapping[str, Any], *, batch: int, seed: int = 0,
                      metrics: Mapping[str, Callable[..., Any]] | None = None, trained: Callable[[str, Tensor], bool] | None = None,
                      target: str | Sequence[str] | None = None, mesh: Mesh | None = None,
-                     shardings: Mapping[str, Any] | None = None) -> Compiled:  # fmt: skip
+                     shardings: Mapping[str, Any] | None = None, numerics: str = "strict") -> Compiled:  # fmt: skip
     """A training as a bundle: entries `train_step` (the inputs and `target` by name: gives `loss`, the learning `rate`, and
     replaces the states), `eval` (the
     same: gives `loss` and the metrics) and `main` (the inputs: gives what the module gives), for batches of 1 to `batch` rows.
 
     example: arrays of a batch by name, "target" among them. The states are the module's tensors by their names and what the optimizer
     keeps. Save it and train by `astra-train`, from C, or with `astra_rt` alone. target: of the compiler; None: every CPU level.
+    numerics: "device:hopper16" and the like, of products (docs/numerics.md, N4.8), those of gradients too.
 
     mesh: of logical shards (`astra.mesh`). shardings: as of `Lowered.with_mesh`; None: the rows of a batch are cut by the mesh's first
     axis, and gradients are summed over it."""
@@ -145,9 +146,11 @@ def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, examp
 
         def value(params: Any, rest: Any) -> Any:
             out, after = nn.apply(nn.combine(params, rest), key=key, **given)
-            return loss(out, wanted), nn.partition(after, trained)[1]
+            cost, scale = loss(out, wanted), optimizer.loss_scale(state)
+            scaled = cost if scale is None else cost * _ops.astype(asarray(scale), cost.dtype)
+            return scaled, (cost, nn.partition(after, trained)[1])
 
-        (cost, rest), gradients = value_and_grad(value, has_aux=True)(params, rest)
+        (_, (cost, rest)), gradients = value_and_grad(value, has_aux=True)(params, rest)
         rate = optimizer.rate(state)
         params, state = optimizer.step(params, gradients, state)
         return whole.states(nn.combine(params, rest), state, step + 1), {"loss": cost, "rate": rate}
@@ -171,7 +174,7 @@ def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, examp
         lowered = lowered.with_mesh(mesh, rules)
     elif shardings is not None:
         raise ArgumentError("shardings are of a mesh: give mesh=astra.mesh(...)")
-    return lowered.compile(target)
+    return lowered.compile(target, numerics=numerics)
 
 
 class _Session:
@@ -204,7 +207,7 @@ def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, ep
           metrics: Mapping[str, Callable[..., Any]] | None = None, trained: Callable[[str, Tensor], bool] | None = None,
           log: Any = None, checkpoint: Any = None, every: int = 0, resume: bool = False, early_stop: EarlyStop | None = None,
           plot: Any = None, augment: Callable[[Any, int], Any] | None = None, drop_last: bool = False,
-          callback: Callable[[dict[str, float], Any], None] | None = None, progress: bool | None = None) -> Result:  # fmt: skip
+          callback: Callable[[dict[str, float], Any], None] | None = None, progress: bool | None = None, numerics: str = "strict") -> Result:  # fmt: skip
     """Trains a module (`astra.nn`) on data, a pair (inputs, targets), a dict of arrays with a "target", or a `astra.data.Dataset`.
 
     loss(prediction, target) gives a scalar (`astra.losses`); optimizer: of `astra.optim`. eval: data on which the loss and the metrics, a
@@ -213,7 +216,7 @@ def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, ep
     log: a .csv file of every step. checkpoint: a .safetensors file, written every `every` steps and after each epoch; with resume=True
     the training goes on from it, to the same bytes as without a stop. early_stop: see `EarlyStop`. plot: a picture of the losses that
     is drawn after each epoch. augment(batch, number): changes batches. callback(numbers of the epoch, module): may raise `astra.Stop`.
-    progress: a bar (tqdm, where it is installed) and a line for each epoch; None: on a terminal."""
+    progress: a bar (tqdm, where it is installed) and a line for each epoch; None: on a terminal. numerics: as of `compile_training`."""
     source, held = _named(model, _dataset(data)), None if eval is None else _named(model, _dataset(eval))
     if epochs < 0 or batch < 1:
         raise ArgumentError(f"epochs is 0 or more and a batch has a row at least; there are {epochs} and {batch}")
@@ -224,7 +227,7 @@ def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, ep
     measures = dict(metrics or {})
     example = source[np.arange(1)]
     program = compile_training(model, loss, optimizer, augment(example, 0) if augment else example, batch=batch, seed=seed, metrics=measures,
-                               trained=trained, target="native")  # fmt: skip
+                               trained=trained, target="native", numerics=numerics)  # fmt: skip
     session = _Session(program, _Model(model, optimizer, trained), list(measures))
     _check_classes(loss, session.module, [source, held])
     run = _Run(source, batch, seed, drop_last, optimizer)

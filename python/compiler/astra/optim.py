@@ -37,6 +37,10 @@ class Optimizer:
         """The learning rate of the next step, a float64 scalar."""
         raise NotImplementedError
 
+    def loss_scale(self, state: Any) -> Tensor | float | None:
+        """What the loss is multiplied by before its gradients are taken: see `scaled`. None: nothing."""
+        return None
+
 
 class Transformation:
     """Changes gradients before an optimizer sees them."""
@@ -155,6 +159,7 @@ def chain(*parts: Any) -> Optimizer:
     """Transformations of gradients, one after another, then an optimizer."""
     if not parts or not isinstance(parts[-1], Optimizer) or not all(isinstance(p, Transformation) for p in parts[:-1]):
         raise ArgumentError("chain takes transformations of gradients, then an optimizer")
+    _checked_inner(parts[-1])
     return parts[-1] if len(parts) == 1 else _Chain(parts[:-1], parts[-1])
 
 
@@ -235,6 +240,7 @@ def accumulate(optimizer: Optimizer, steps: int) -> Optimizer:
     """Steps once every `steps` calls, by the mean of their gradients."""
     if steps < 1:
         raise ArgumentError(f"steps is at least 1, not {steps}")
+    _checked_inner(optimizer)
     return optimizer if steps == 1 else _Accumulate(optimizer, steps)
 
 
@@ -261,9 +267,61 @@ def ema(optimizer: Optimizer, keep: float = 0.999) -> Optimizer:
     """An exponential moving average of the parameters beside them: state["average"], a tree like the parameters."""
     if not 0 <= keep < 1:
         raise ArgumentError(f"keep is at least 0 and below 1, not {keep}")
+    _checked_inner(optimizer)
     return _Average(optimizer, keep)
+
+
+class _Scaled(Optimizer):
+    def __init__(self, optimizer: Optimizer, recipe: str) -> None:
+        self.optimizer, self.recipe = optimizer, recipe
+        self.first, self.is_dynamic = call(_core.loss_scale, recipe)  # refuses what is no recipe
+
+    def __repr__(self) -> str:
+        return f"astra.optim.scaled({self.optimizer!r}, {self.recipe!r})"
+
+    def init(self, params: Any) -> Any:
+        kept = {} if not self.is_dynamic else {"factor": _ops.full((), self.first, dtype="float32"), "steps": _ops.zeros((), dtype="int64")}
+        return {"loss_scale": kept, "inner": self.optimizer.init(params)}
+
+    def rate(self, state: Any) -> Tensor:
+        return self.optimizer.rate(state["inner"])
+
+    def loss_scale(self, state: Any) -> Tensor | float | None:
+        return asarray(state["loss_scale"]["factor"]) if self.is_dynamic else self.first
+
+    def step(self, params: Any, gradients: Any, state: Any) -> tuple[Any, Any]:
+        graph, kept = current(), state["loss_scale"]
+        leaves, structure = _tree.flatten(gradients)
+        at = [i for i, g in enumerate(leaves) if _trained(g)]
+        factor, steps = (asarray(kept[n])._in(graph) if kept else None for n in ("factor", "steps"))
+        nodes, after = call(_core.unscaled, graph.core, self.recipe, [leaves[i]._in(graph) for i in at], factor, steps)
+        for i, n in zip(at, nodes):
+            leaves[i] = of_node(graph, n)
+        now, inner = self.optimizer.step(params, _tree.unflatten(structure, leaves), state["inner"])
+        if after is None:
+            return now, {"loss_scale": kept, "inner": inner}
+        is_finite, *following = (of_node(graph, n) for n in after)
+
+        def chosen(before: Any, now: Any) -> Any:
+            return _ops.where(is_finite, now, before) if isinstance(now, Tensor) and now is not before else now
+
+        return _tree.map(chosen, params, now), {"loss_scale": dict(zip(("factor", "steps"), following)), "inner": _tree.map(chosen, state["inner"], inner)}
+
+
+def scaled(optimizer: Optimizer, recipe: str = "dynamic") -> Optimizer:
+    """Steps by gradients of the loss times a number, which it divides out: for products of narrow floats, whose small gradients
+    would be zeros. recipe: "static(scale=1024)" or "dynamic(scale=65536, growth=2, backoff=0.5, interval=2000)", as
+    `astra-compile --loss-scale` has them (docs/training.md): a dynamic one leaves out steps whose gradients are not finite. `astra.train`
+    multiplies the loss; in a loop of your own do so by `optimizer.loss_scale(state)`."""
+    _checked_inner(optimizer)
+    return _Scaled(optimizer, recipe)
+
+
+def _checked_inner(optimizer: Any) -> None:
+    if isinstance(optimizer, _Scaled):
+        raise ArgumentError("a loss scale is the outermost of all: astra.optim.scaled(astra.optim.chain(...)), so that others see the gradients of the loss")
 
 
 _functions = functions("optimizers", _make)
 globals().update(_functions)
-__all__ = [*_functions, "Optimizer", "Transformation", "accumulate", "chain", "clip_by_global_norm", "clip_by_value", "ema"]
+__all__ = [*_functions, "Optimizer", "Transformation", "accumulate", "chain", "clip_by_global_norm", "clip_by_value", "ema", "scaled"]

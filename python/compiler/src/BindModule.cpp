@@ -263,12 +263,12 @@ PyModule importedONNX(const std::string &path,
 }
 
 /// The module whose sums of products a matrix unit adds.
-PyModule withNumerics(const PyModule &p, const std::string &unit) {
-  const MatrixUnit *u = matrixUnitNamed(unit);
-  if (!u) throw std::invalid_argument("there is no matrix unit '" + unit + "'; there are " + matrixUnitNames());
+PyModule withNumerics(const PyModule &p, const std::string &contract) {
+  UnitChoice choice = taken(numericsNamed(contract));
+  if (!choice.unit) return p;
   std::lock_guard lock(*p.busy);
   PyModule made{p.m, p.busy}; // over the same context
-  useMatrixUnit(made.m, *u);
+  useMatrixUnit(made.m, choice);
   return made;
 }
 
@@ -447,7 +447,8 @@ void python::bindModule(nb::module_ &m) {
         return std::pair(std::move(made), notes);
       },
       "path"_a, "dims"_a, "training"_a = false);
-  m.def("with_numerics", withNumerics, "module"_a, "unit"_a);
+  m.def("check_numerics", [](const std::string &contract) { (void)taken(numericsNamed(contract)); }, "contract"_a);
+  m.def("with_numerics", withNumerics, "module"_a, "contract"_a);
   m.def("with_mesh", withMesh, "module"_a, "mesh"_a, "shardings"_a);
   m.def("checked_mesh", [](const std::string &text) { return meshText(taken(parseMesh(text))); });
   m.def("evaluate_nodes", evaluateNodes);

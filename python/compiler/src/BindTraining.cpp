@@ -5,6 +5,7 @@
 #include "Bind.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
+#include "astra/NN/LossScale.h"
 #include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
 
@@ -40,6 +41,7 @@ void python::bindTraining(nb::module_ &m) {
         if (name == "schedules") return rowsOf(nn::schedules());
         if (name == "initializers") return rowsOf(nn::initializers());
         if (name == "metrics") return rowsOf(nn::metrics());
+        if (name == "loss_scales") return rowsOf(nn::lossScales());
         throw std::invalid_argument("there is no table '" + name + "'");
       },
       "Rows of a table of lib/NN: name, meaning, parameters.");
@@ -93,6 +95,27 @@ void python::bindTraining(nb::module_ &m) {
         return Nodes(out.begin(), out.end());
       },
       inside);
+
+  m.def(
+      "loss_scale",
+      [](const std::string &text) {
+        nn::Recipe recipe = taken(nn::parseLossScale(text));
+        return std::pair(nn::LossScale::first(recipe), nn::LossScale::isDynamic(recipe));
+      },
+      "The first factor of a recipe, or None, and whether it changes.");
+  m.def(
+      "unscaled",
+      [](Graph &g, const std::string &recipe, const Nodes &gradients, std::optional<UOpRef> factor,
+         std::optional<UOpRef> steps) {
+        nn::Recipe of = taken(nn::parseLossScale(recipe));
+        nn::LossScale scale(g.b, of, {factor.value_or(nullptr), steps.value_or(nullptr)});
+        auto out = scale.unscaled(gradients);
+        std::optional<std::tuple<UOpRef, UOpRef, UOpRef>> after;
+        if (scale.isFinite()) after = std::tuple(scale.isFinite(), scale.next().factor, scale.next().steps);
+        return std::pair(Nodes(out.begin(), out.end()), after);
+      },
+      inside,
+      "Gradients of the loss itself; of a recipe that keeps a factor whether all are finite, and what is kept.");
 
   m.def(
       "shuffle",

@@ -430,3 +430,32 @@ def test_products_as_a_matrix_unit_adds_them():
         lowered.with_numerics("sloppy")
     with pytest.raises(astra.ArgumentError, match="there is no matrix unit 'hopper'; there are hopper16"):
         lowered.with_numerics("device:hopper")
+
+
+def test_the_numeric_contract_of_what_compiles(tmp_path):
+    x = np.random.default_rng(6).standard_normal((7, 40)).astype(np.float32)
+
+    def f(a):
+        return (astra.tanh(a @ a.T) @ a).sum()
+
+    plain = astra.jit(f)(x).numpy()
+    for contract in ("device:hopper16", "device:hopper16:f16", "device:hopper32-fp8:f8e4m3fn"):
+        jitted, gradient = astra.jit(f, numerics=contract), astra.jit(astra.grad(f), numerics=contract)
+        lowered = astra.trace(f, astra.spec((7, 40))).lower().with_numerics(contract)
+        compiled = lowered.compile("native")
+        astra.verify(compiled, x)
+        assert jitted(x).numpy().tobytes() == compiled(x).numpy().tobytes() != plain.tobytes()
+        assert jitted.lower(x).as_text() == lowered.as_text()
+        of_gradient = astra.trace(astra.grad(f), astra.spec((7, 40))).lower().compile("native", numerics=contract)
+        astra.verify(of_gradient, x)
+        assert gradient(x).numpy().tobytes() == of_gradient(x).numpy().tobytes()
+        assert of_gradient._lowered.as_text().count(f'order="{contract.split(":")[1]} ') == 4
+    (tmp_path / "m.uop").write_text(astra.trace(f, astra.spec((7, 40))).lower().as_text())
+    assert astra.compile_file(tmp_path / "m.uop", "native", numerics="device:hopper16")(x).numpy().tobytes() == \
+        astra.jit(f, numerics="device:hopper16")(x).numpy().tobytes()  # fmt: skip
+    assert astra.astra(f, numerics="device:hopper16")(x).numpy().tobytes() == astra.jit(f, numerics="device:hopper16")(x).numpy().tobytes()
+    for make in (lambda c: astra.jit(f, numerics=c), lambda c: lowered.compile("native", numerics=c), lambda c: astra.astra(f, numerics=c)(x)):
+        with pytest.raises(astra.ArgumentError, match="there is no matrix unit 'hopper'; there are hopper16"):
+            make("device:hopper")
+        with pytest.raises(astra.ArgumentError, match="matrix unit amx32 does not take operands of 'f16'"):
+            make("device:amx32:f16")

@@ -183,3 +183,65 @@ def test_a_training_of_python_is_run_by_astra_train(tmp_path):
     read = data.load(tmp_path / "w.safetensors")
     assert {n: a.tobytes() for n, a in read.items()} == {n: t.tobytes() for n, t in result.model.state_dict().items() if n in read}
     assert {"inner.weight", "norm.running_mean"} <= set(read)
+
+
+def test_a_training_under_a_matrix_unit():
+    x, y = (a[:40] for a in flowers())
+    optimizer = optim.scaled(optim.chain(optim.clip_by_global_norm(1.0), optim.adam(lr=0.02)), "dynamic(scale=1024, interval=2)")
+    program = astra.compile_training(Net(), astra.losses.cross_entropy, optimizer, {"x": x[:1], "target": y[:1]}, batch=16,
+                                     numerics="device:hopper16:f16", target="native")  # fmt: skip
+    for at in (0, 16):
+        astra.verify(program, x=x[at : at + 16], target=y[at : at + 16], entry="train_step")
+    kept = program.module.state_dict()
+    (factor,) = [v for n, v in kept.items() if n.endswith("loss_scale.factor")]
+    assert float(factor) == 2048
+    options = {"epochs": 3, "batch": 16, "seed": 7}
+    strict = astra.train(Net(), astra.losses.cross_entropy, optim.adam(lr=0.02), (x, y), **options)
+    narrow = [astra.train(Net(), astra.losses.cross_entropy, optim.adam(lr=0.02), (x, y), numerics="device:hopper16", **options) for _ in "ab"]
+    assert weights(narrow[0]) == weights(narrow[1]) != weights(strict)
+    assert abs(narrow[0].history[-1]["loss"] - strict.history[-1]["loss"]) < 0.05
+    with pytest.raises(astra.ArgumentError, match="matrix unit hopper16 does not take operands of 'tf32'"):
+        astra.train(Net(), astra.losses.cross_entropy, optim.adam(), (x, y), numerics="device:hopper16:tf32", **options)
+
+
+def test_a_scale_of_the_loss_is_divided_out():
+    x, y = (a[:40] for a in flowers())
+    options = {"epochs": 2, "batch": 16, "seed": 7}
+
+    def trained(optimizer):
+        return weights(astra.train(Net(), astra.losses.cross_entropy, optimizer, (x, y), **options))
+
+    plain = trained(optim.sgd(lr=0.1))
+    assert trained(optim.scaled(optim.sgd(lr=0.1), "static(scale=1024)")) == plain
+    assert trained(optim.scaled(optim.sgd(lr=0.1), "none")) == plain
+    assert trained(optim.scaled(optim.sgd(lr=0.1), "static(scale=3)")) != plain
+    still = trained(optim.scaled(optim.sgd(lr=0.1), "dynamic(scale=1e30, most=1e30, backoff=0.999)"))
+    assert still != plain  # products of f32 take 1e30: nothing is left out
+    for wrong, sentence in (("dynamic(scale=0)", "'scale' is '0'"), ("half", "there is no loss scale 'half'; there are: none, static, dynamic")):
+        with pytest.raises(astra.ArgumentError, match=sentence):
+            optim.scaled(optim.sgd(), wrong)
+    for wrap in (lambda o: optim.chain(optim.clip_by_value(1.0), o), lambda o: optim.accumulate(o, 2), optim.ema, optim.scaled):
+        with pytest.raises(astra.ArgumentError, match="a loss scale is the outermost of all"):
+            wrap(optim.scaled(optim.sgd()))
+
+
+def test_a_step_with_an_infinite_gradient_is_left_out():
+    x = np.array([[1.0, 2.0]], np.float32)
+
+    class Line(nn.Module):
+        def __init__(self):
+            self.w = nn.Parameter(astra.asarray(np.array([1.0, 1.0], np.float32)))
+
+        def __call__(self, x):
+            return x @ self.w
+
+    optimizer = optim.scaled(optim.adam(lr=0.1), "dynamic(scale=65536, backoff=0.25)")
+    program = astra.compile_training(Line(), lambda p, t: (p * t).sum(), optimizer, {"x": x, "target": x[:, 0]}, batch=1, target="native")
+    before = {n: v.tobytes() for n, v in program.module.state_dict().items()}
+    program.module["train_step"](x=x, target=np.array([np.inf], np.float32))
+    after = {n: v.tobytes() for n, v in program.module.state_dict().items()}
+    changed = {n for n in before if before[n] != after[n]}
+    assert changed == {"optimizer.loss_scale.factor", "train.step"}
+    assert float(program.module.state_dict()["optimizer.loss_scale.factor"]) == 16384
+    program.module["train_step"](x=x, target=np.array([1.0], np.float32))
+    assert program.module.state_dict()["w"].tobytes() != before["w"]

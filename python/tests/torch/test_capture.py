@@ -113,6 +113,36 @@ def test_backend_of_torch_compile():
     close(*(torch.autograd.grad(out, x, cotangent)[0] for out in (a, b)), 1e-4)
 
 
+def test_products_of_a_matrix_unit():
+    """Under numerics= a module, its gradients, Dynamo's graphs and a training step have the unit's bits: the evaluator's."""
+    contract = "device:hopper16"
+    model, x = network().eval(), torch.randn(3, 2, 4, 4)
+    captured = package.from_torch(model, x)
+    wanted, strict = captured.compile("native", numerics=contract), captured.compile("native")
+    package.verify(wanted, x.numpy())
+    results = [f.detach().numpy().tobytes() for f in (wanted(x), strict(x))]
+    assert results[0] != results[1]
+    with torch.no_grad():
+        for compiled in (astra(model, numerics=contract), astra(copy.deepcopy(model), numerics=contract),
+                         torch.compile(copy.deepcopy(model), backend="astra", options={"numerics": contract})):  # fmt: skip
+            assert compiled(x).numpy().tobytes() == results[0]
+    gradients = []
+    for make in (lambda m: m, lambda m: astra(m, numerics=contract), lambda m: torch.compile(m, backend="astra", options={"numerics": contract})):
+        theirs = copy.deepcopy(model)
+        make(theirs)(x).square().sum().backward()
+        gradients.append([p.grad for p in theirs.parameters()])
+    for plain, one, two in zip(*gradients):
+        assert one.numpy().tobytes() == two.numpy().tobytes() != plain.numpy().tobytes()
+        assert (one - plain).norm() < 0.03 * plain.norm()
+    y = torch.randn(3, 4)
+    mine = [package.torch.train_step(nn.Linear(5, 4), nn.MSELoss(), "sgd(lr=0.5)", (torch.randn(3, 5), y), numerics=c).compiled for c in (contract, "strict")]
+    assert [contract.encode() in bytes(c.bundle) for c in mine] == [True, False]
+    for wrong in (lambda c: astra(model, numerics=c), lambda c: captured.compile("native", numerics=c),
+                  lambda c: package.torch.train_step(model, nn.MSELoss(), "sgd", (x, torch.randn(3, 3)), numerics=c)):  # fmt: skip
+        with pytest.raises(package.ArgumentError, match="there is no matrix unit 'hopper'; there are hopper16"):
+            wrong("device:hopper")
+
+
 def test_an_average_of_a_permuted_image_has_dims():
     """Its decomposition asks for a view by strides, which is the row-major one."""
 

@@ -26,7 +26,8 @@ from .rows.matrices import unchecked
 class Differentiable:
     """A program with gradients for arguments of these types and shapes."""
 
-    def __init__(self, module: torch.nn.Module, args: Any, named: Any, name: str, dims: Mapping[str, Any] | None, frozen: bool | None) -> None:
+    def __init__(self, module: torch.nn.Module, args: Any, named: Any, name: str, dims: Mapping[str, Any] | None, frozen: bool | None,
+                 numerics: str = "strict") -> None:  # fmt: skip
         from .capture import _attribute
         from .capture import exported as export
 
@@ -61,7 +62,7 @@ class Differentiable:
         self.sources = [(kind, next(numbers) if kind == "live" else x) for kind, x in self.sources]
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH), unchecked():
             try:
-                self.run = aot_module_simplified(_flat(exported.graph_module), self._given(leaves), **compilers(frozen))
+                self.run = aot_module_simplified(_flat(exported.graph_module), self._given(leaves), **compilers(frozen, numerics))
             except (DataDependentOutputException, DynamicOutputShapeException) as error:
                 raise refused(name, error) from error
         self.module = module

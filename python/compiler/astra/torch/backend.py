@@ -13,13 +13,16 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.backends.registry import register_backend
 
+from .._cache import checked_numerics
+from .._errors import ArgumentError
 from .dims import MOST, Symbols
 from .exclusive import capturing
 from .program import Input, Program
 from .rows.matrices import unchecked
 
 
-def compile_graph(module: torch.fx.GraphModule, examples: Sequence[Any], name: str = "graph", frozen: bool | None = None) -> Callable[..., Any]:
+def compile_graph(module: torch.fx.GraphModule, examples: Sequence[Any], name: str = "graph", frozen: bool | None = None,
+                  numerics: str = "strict") -> Callable[..., Any]:  # fmt: skip
     """A graph of AOTAutograd's as a compiled entry; every input is given at each call."""
     nodes = [n for n in module.graph.nodes if n.op == "placeholder"]
     inputs = [Input(n.name, n.meta["val"] if "val" in n.meta else x) for n, x in zip(nodes, examples)]
@@ -30,7 +33,7 @@ def compile_graph(module: torch.fx.GraphModule, examples: Sequence[Any], name: s
             if isinstance(n, torch.SymInt):
                 environment: Any = n.node.shape_env
                 ranges.update(environment.var_to_range)
-    program = Program(module, inputs, Symbols(ranges, unbounded=MOST), name, frozen)
+    program = Program(module, inputs, Symbols(ranges, unbounded=MOST), name, frozen, numerics=numerics)
 
     def run(*args: Any) -> Any:
         return tuple(program(*args))
@@ -38,10 +41,10 @@ def compile_graph(module: torch.fx.GraphModule, examples: Sequence[Any], name: s
     return run
 
 
-def _boxed(name: str, frozen: bool | None = None) -> Callable[..., Any]:
+def _boxed(name: str, frozen: bool | None = None, numerics: str = "strict") -> Callable[..., Any]:
     def compiler(module: torch.fx.GraphModule, examples: Sequence[Any]) -> Any:
         with capturing():  # the backward graph comes here when it first runs
-            run = compile_graph(module, examples, name, frozen)
+            run = compile_graph(module, examples, name, frozen, numerics)
 
         def boxed(args: Any) -> Any:
             given = list(args)
@@ -59,16 +62,21 @@ def decompositions() -> Any:
     return torch._decomp.core_aten_decompositions()
 
 
-def compilers(frozen: bool | None = None) -> dict[str, Any]:
+def compilers(frozen: bool | None = None, numerics: str = "strict") -> dict[str, Any]:
     """What AOTAutograd is given."""
-    return {"fw_compiler": _boxed("forward", frozen), "bw_compiler": _boxed("backward", frozen),
-            "inference_compiler": _boxed("inference", frozen), "decompositions": decompositions()}  # fmt: skip
+    names = {"fw_compiler": "forward", "bw_compiler": "backward", "inference_compiler": "inference"}
+    return {**{key: _boxed(name, frozen, numerics) for key, name in names.items()}, "decompositions": decompositions()}
 
 
 def backend(module: torch.fx.GraphModule, examples: Sequence[Any], **options: Any) -> Any:
-    """The backend of torch.compile."""
+    """The backend of torch.compile; options: frozen, numerics."""
+    options = {**options, **(options.get("options") or {})}  # torch.compile(..., options={...}) gives them so
+    wrong = sorted(set(options) - {"options", "mode", "frozen", "numerics"})
+    if wrong:
+        raise ArgumentError(f"the backend astra takes the options frozen and numerics, not {wrong[0]}")
+    numerics = checked_numerics(options.get("numerics", "strict"))
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH), unchecked():
-        return aot_autograd(**compilers(options.get("frozen")))(module, examples)
+        return aot_autograd(**compilers(options.get("frozen"), numerics))(module, examples)
 
 
 def register() -> None:

@@ -18,6 +18,7 @@ import torch.utils._pytree as pytree
 from torch.utils import _device
 
 from .. import _core
+from .._cache import checked_numerics
 from .._environment import Environment
 from .._errors import ArgumentError
 from .._graph import tracing
@@ -79,8 +80,9 @@ class Callable_:
     it reads beside them has other values."""
 
     def __init__(self, f: Any, dims: Mapping[str, Any] | None = None, target: Any = None, bundle: Any = None, grad: bool | None = None,
-                 frozen: bool | None = None) -> None:  # fmt: skip
+                 frozen: bool | None = None, numerics: str = "strict") -> None:  # fmt: skip
         checked_target(target, bundle)
+        self._numerics = checked_numerics(numerics)
         self._f, self._dims, self._target, self._bundle, self._grad, self._frozen = f, dims, target, bundle, grad, frozen
         self._programs: dict[Any, list[_Variant]] = {}
         # What runs, what takes its result (None: it takes all tensors as one argument), the default device, and what must hold: by settings,
@@ -105,7 +107,8 @@ class Callable_:
     @property
     def options(self) -> dict[str, Any]:
         """As they were given."""
-        return {"dims": self._dims, "target": self._target, "bundle": self._bundle, "grad": self._grad, "frozen": self._frozen}
+        return {"dims": self._dims, "target": self._target, "bundle": self._bundle, "grad": self._grad, "frozen": self._frozen,
+                "numerics": self._numerics}  # fmt: skip
 
     def __deepcopy__(self, memo: Any) -> Any:
         return Callable_(copy.deepcopy(self._f, memo), **self.options)
@@ -200,14 +203,14 @@ class Callable_:
                 with torch.no_grad():
                     self._save(Captured(self._f, args, named, self._dims))
             module = self._f if isinstance(self._f, torch.nn.Module) else _Function(self._f)
-            return Differentiable(module, args, named, self.__name__, self._dims, self._frozen)
+            return Differentiable(module, args, named, self.__name__, self._dims, self._frozen, self._numerics)
         captured = Captured(self._f, args, named, self._dims)
         if self._bundle is not None:
             self._save(captured)
-        return Inference(captured, self._frozen)
+        return Inference(captured, self._frozen, self._numerics)
 
     def _save(self, captured: Captured) -> None:
-        captured.compile(self._target, self._frozen).save(self._bundle)
+        captured.compile(self._target, self._frozen, self._numerics).save(self._bundle)
         self._saved = True
 
     def _has_gradients(self) -> bool:

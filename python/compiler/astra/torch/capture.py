@@ -345,9 +345,9 @@ class Captured:
             call(making.entry, "main", entry, outputs, updates)
             return of_module(making.finish())
 
-    def compile(self, target: str | Sequence[str] | None = None, frozen: bool | None = None) -> Compiled:
+    def compile(self, target: str | Sequence[str] | None = None, frozen: bool | None = None, numerics: str = "strict") -> Compiled:
         """A bundle: see `astra.trace(...).lower().compile`. Call it as the function, with PyTorch's tensors."""
-        lowered = self.lower()
+        lowered = self.lower().with_numerics(numerics)
         return CompiledTorch(self, lowered, lowered.compile(target, frozen))
 
 
@@ -396,7 +396,7 @@ class CompiledTorch(Compiled):
 class Inference:
     """A compiled program with the call of the original: parameters live in the nn.Module, and are looked at in each call."""
 
-    def __init__(self, captured: Captured, frozen: bool | None) -> None:
+    def __init__(self, captured: Captured, frozen: bool | None, numerics: str = "strict") -> None:
         self.captured, self.environment = captured, captured.environment
         inputs = captured.inputs("weight")
         self.constants = [i.kind == "constant" for i in inputs if i.kind in ("input", "constant")]
@@ -404,7 +404,8 @@ class Inference:
         names = [i.name for i in inputs if i.kind in ("input", "state")]
         for i in inputs:
             i.kind = "input" if i.kind == "state" else i.kind
-        self.program = Program(captured.exported.graph_module, inputs, captured.symbols, captured.name, frozen, f"'{captured.name}'")
+        self.program = Program(captured.exported.graph_module, inputs, captured.symbols, captured.name, frozen, f"'{captured.name}'",
+                               numerics)  # fmt: skip
         self.outputs = captured.signature.output_specs
         # What the program writes back, in the order of its results: the place in `order`, the name.
         self.changed = [(names.index(s.target), s.target) for s in self.outputs if s.kind != OutputKind.USER_OUTPUT]

@@ -28,12 +28,13 @@ without a copy.
 
 | what | how |
 |---|---|
-| a function, a method, an `nn.Module` class or instance | `@astra`, `astra(model)`; options `dims`, `target`, `bundle`, `grad`, `frozen`; of a module it is a module |
+| a function, a method, an `nn.Module` class or instance | `@astra`, `astra(model)`; options `dims`, `target`, `bundle`, `grad`, `frozen`, `numerics`; of a module it is a module |
 | sizes that change | `@astra(dims={"x": ("batch", 1, 64)})`, of other axes `{"x": {1: ("length", 1, 32)}}`: within the bounds nothing is compiled again, outside a call is refused |
 | a bundle | `astra.from_torch(model, x).compile(target="...").save("m.astra")`; parameters are its weights, buffers that the model changes its states |
 | gradients | where PyTorch would give them: `loss.backward()`, optimizers of PyTorch's on top; the joint graph is AOTAutograd's |
-| `torch.compile` | `import astra.torch`, then `torch.compile(model, backend="astra")` |
+| `torch.compile` | `import astra.torch`, then `torch.compile(model, backend="astra")`; `options={"numerics": "device:hopper16"}` |
 | a training step as one bundle | `astra.torch.train_step(model, loss_fn, optimizer, (x, y))`: entries `train_step`, `eval`, `main` |
+| products of a matrix unit | `numerics="device:hopper16"`, forward and backward: [the other contract](numerics.md#the-other-contract) |
 | a custom op | `astra.torch.register_lowering(torch.ops.mine.op)`, a decorator on a function of this package's tensors |
 | control flow | `torch.cond`, `while_loop`, `scan`, `map`, `associative_scan` (one after the other along the axis) |
 

@@ -118,7 +118,7 @@ class Program:
     """A compiled graph. Call it with tensors in the order of its inputs that are no weights."""
 
     def __init__(self, module: torch.fx.GraphModule, inputs: Sequence[Input], symbols: Symbols, name: str, frozen: bool | None = None,
-                 what: str = "a graph of PyTorch") -> None:  # fmt: skip
+                 what: str = "a graph of PyTorch", numerics: str = "strict") -> None:  # fmt: skip
         with tracing() as graph:
             built = build(module, inputs, symbols, graph, key=True)
             self.results: list[tuple[str, Any]] = []  # ("tensor", place), ("size", place), ("value", x)
@@ -142,7 +142,7 @@ class Program:
         self._versions = [version_of(t) for _, t in self.live]
         self.has_outputs = bool(outputs)
         self._is_given = _API is not None and len(outputs) == 1 and outputs[0][1].dtype in _WIDE
-        self.bundle = _cache.compile(made, what=what, frozen=frozen) if outputs else b""
+        self.bundle = _cache.compile(made, what=what, frozen=frozen, numerics=numerics) if outputs else b""
         self._entry: Any = None
         if outputs:
             self._loaded = astra_rt.load(self.bundle, threads=max(1, torch.get_num_threads()))

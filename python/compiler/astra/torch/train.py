@@ -89,7 +89,8 @@ class TrainStep:
     """A compiled training step: what `train_step` gives. Call it with the inputs and the target; it gives the loss."""
 
     def __init__(self, model: torch.nn.Module, loss: Any, optimizer: torch.optim.Optimizer | str, examples: Sequence[torch.Tensor],
-                 schedule: str = "constant", clip_norm: float | None = None, target: Any = None, frozen: bool | None = None) -> None:  # fmt: skip
+                 schedule: str = "constant", clip_norm: float | None = None, target: Any = None, frozen: bool | None = None,
+                 numerics: str = "strict") -> None:  # fmt: skip
         if len(examples) < 2:
             raise ArgumentError("examples are those of the inputs, then one of the target")
         self.model, self._schedule, self._clip = model, schedule, clip_norm
@@ -108,7 +109,8 @@ class TrainStep:
         if not self._trained:
             raise ArgumentError("the optimizer has none of the model's parameters")
         module = self._build(whole, optimizer, list(examples))
-        self.compiled = Compiled(_cache.compile(module, _targets(target), f"a training step of '{type(model).__name__}'", frozen=frozen))
+        self.compiled = Compiled(_cache.compile(module, _targets(target), f"a training step of '{type(model).__name__}'", frozen=frozen,
+                                                numerics=numerics))  # fmt: skip
         self._session: Any = None
 
     # ---- the module
@@ -306,7 +308,8 @@ def _targets(target: Any) -> list[str]:
 
 
 def train_step(model: torch.nn.Module, loss_fn: Any, optimizer: torch.optim.Optimizer | str, examples: Sequence[torch.Tensor], *,
-               schedule: str = "constant", clip_norm: float | None = None, target: Any = None, frozen: bool | None = None) -> TrainStep:  # fmt: skip
+               schedule: str = "constant", clip_norm: float | None = None, target: Any = None, frozen: bool | None = None,
+               numerics: str = "strict") -> TrainStep:  # fmt: skip
     """A training step compiled ahead: loss_fn(model(*inputs), target), its gradients and a step of the optimizer, in one bundle.
 
         step = astra.torch.train_step(model, nn.CrossEntropyLoss(), torch.optim.AdamW(model.parameters()), (x, y))
@@ -316,5 +319,5 @@ def train_step(model: torch.nn.Module, loss_fn: Any, optimizer: torch.optim.Opti
     optimizer: of torch.optim, or a recipe of docs/training.md: "lion(lr=1e-4)". schedule: a recipe, "cosine(steps=900, warmup=45)".
     clip_norm: as torch.nn.utils.clip_grad_norm_. A scheduler of torch.optim may change the optimizer's lr between calls; an optimizer that
     has made steps goes on from there.
-    examples: of the inputs, then of the target; their shapes are the bundle's."""
-    return TrainStep(model, loss_fn, optimizer, examples, schedule, clip_norm, target, frozen)
+    examples: of the inputs, then of the target; their shapes are the bundle's. numerics: as of `@astra`."""
+    return TrainStep(model, loss_fn, optimizer, examples, schedule, clip_norm, target, frozen, numerics)
