@@ -146,7 +146,7 @@ def chargpt():
     subprocess.run([sys.executable, ROOT / "examples/chargpt/begin.py", "chargpt.weights"], check=True)
     compiled("chargpt.onnx", "c.astra", *CHARGPT_RECIPE, "--numerics=device:hopper16")
     text = (96 * np.random.RandomState(0).random_sample((1, 129)) ** 3).astype(np.uint8)
-    batch = {"token": text[:, :-1], "target": text[:, 1:]}
+    batch = {"token": text[:, :-1], "target": text[:, 1:].astype(np.int64)}
     wanted = everywhere("c.astra", batch, 2)
     if NIGHTLY:
         evaluated([*CHARGPT_RECIPE, "--numerics=device:hopper16"], "chargpt.onnx", batch, 2, wanted)

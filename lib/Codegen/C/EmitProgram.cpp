@@ -49,6 +49,16 @@ std::string identifier(StringRef name) {
   return out;
 }
 
+/// Names of arguments: none is one that the code uses beside them.
+struct Arguments {
+  std::set<std::string> taken;
+  std::string unique(StringRef wanted) {
+    std::string id = identifier(wanted);
+    while (!taken.insert(id).second) id += "_";
+    return id;
+  }
+};
+
 const char *cType(DType t) {
   switch (t) {
   case DType::I8: return "int8_t";
@@ -218,13 +228,13 @@ void Program::entry(const ScheduledEntry &e) {
   const Routine &r = e.routine;
   std::string name = prefix + "_" + identifier(e.entry->name);
   // What the function's own code calls and declares.
-  std::set<std::string> taken{"arena", "dim",      "b",        "scratch", "at", "quotient", "remainder_of",
-                              "least", "greatest", "bytes_of", "i64",     "u8", "u64",      "aligned"};
-  auto unique = [&](StringRef wanted) {
-    std::string id = identifier(wanted);
-    while (!taken.insert(id).second) id += "_";
-    return id;
-  };
+  Arguments own{{"arena", "dim", "b", "scratch", "at", "quotient", "remainder_of", "least", "greatest", "bytes_of",
+                 "i64", "u8", "u64", "aligned"}};
+  for (size_t i = 0; i < s.params.size(); ++i) own.taken.insert("w" + std::to_string(i));
+  for (size_t i = 0; i < s.states.size(); ++i) own.taken.insert("s" + std::to_string(i));
+  for (size_t i = 0; i < r.slots.size(); ++i) own.taken.insert("slot" + std::to_string(i));
+  for (const auto &k : s.kernels) own.taken.insert(k.name);
+  auto unique = [&](StringRef wanted) { return own.unique(wanted); };
 
   // Arguments: inputs, outputs, states, params that have no data, dims, internal dims of outputs, arena.
   std::string arguments, dimArguments, about;
@@ -323,23 +333,27 @@ void Program::reset() {
   std::vector<UOpRef> extents;
   for (UOpRef state : s.states) extents.insert(extents.end(), state->shape.begin(), state->shape.end());
   std::vector<UOpRef> used = topoSort(extents);
+  Arguments own{{"dim", "quotient", "remainder_of", "least", "greatest", "bytes_of", "i64", "u8", "u64"}};
+  for (size_t i = 0; i < s.states.size(); ++i) own.taken.insert("s" + std::to_string(i));
   for (auto [i, state] : enumerate(s.states)) {
     std::string name = "s" + std::to_string(i), elements = expr(idxProduct(*m.context, state->shape));
-    arguments += std::string(StringRef(comma)) + cType(state->dtype) + " *" + identifier(state->str);
+    std::string argument = own.unique(state->str);
+    arguments += std::string(StringRef(comma)) + cType(state->dtype) + " *" + argument;
     std::string size = "(u64)bytes_of(" + elements + " * " + std::to_string(bitWidth(state->dtype)) + ")";
     const Bytes &first = m.states[i].initial; // the schedule has the module's
     if (!first) {
-      body += "  __builtin_memset(" + identifier(state->str) + ", 0, " + size + ");\n";
+      body += "  __builtin_memset(" + argument + ", 0, " + size + ");\n";
       continue;
     }
     bytes(name, *first);
-    body += "  __builtin_memcpy(" + identifier(state->str) + ", " + name + ", " + size + ");\n";
+    body += "  __builtin_memcpy(" + argument + ", " + name + ", " + size + ");\n";
   }
   std::string dims = "  i64 dim[" + std::to_string(std::max<size_t>(s.dims.size(), 1)) + "] = {0};\n  (void)dim;\n";
   for (UOpRef d : ArrayRef(s.dims).take_front(s.moduleDims))
     if (is_contained(used, d)) {
-      arguments += std::string(StringRef(comma)) + "int64_t " + identifier(d->str);
-      dims += "  dim[" + std::to_string(number.lookup(d)) + "] = " + identifier(d->str) + ";\n";
+      std::string argument = own.unique(d->str);
+      arguments += std::string(StringRef(comma)) + "int64_t " + argument;
+      dims += "  dim[" + std::to_string(number.lookup(d)) + "] = " + argument + ";\n";
     }
   std::string head = "void " + prefix + "_reset(" + arguments + ")";
   header += "/* Gives every state its first value. */\n" + head + ";\n\n";
