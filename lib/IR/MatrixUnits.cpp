@@ -25,7 +25,7 @@ enum : unsigned {
 #define MATRIX_INPUT(Name, text, mantissaBits, minExponent) Name = 1u << unsigned(MatrixInput::Name),
 #include "astra/IR/MatrixUnits.def"
 };
-constexpr bool TowardZero = false, Nearest = true, Before = true, After = false;
+constexpr bool TowardZero = false, Nearest = true, X86 = true, AMD = false;
 
 std::optional<MatrixInput> only(unsigned bit) {
   return bit ? std::optional(MatrixInput(llvm::countr_zero(bit))) : std::nullopt;
@@ -35,9 +35,9 @@ std::optional<MatrixInput> only(unsigned bit) {
 llvm::ArrayRef<MatrixUnit> astra::matrixUnits() {
   static const MatrixUnit rows[] = {
 #define ALIGNED_UNIT(Name, text, inputs, plain, block, bits, joint, result, rounding, nan)                             \
-  {text, inputs, only(plain), block, bits, joint, result, rounding, 0, false, nan},
-#define CHAINED_UNIT(Name, text, inputs, plain, block, chains, tiny, nan)                                              \
-  {text, inputs, only(plain), block, 0, 0, 23, true, chains, tiny, nan},
+  {text, inputs, only(plain), block, bits, joint, result, rounding, 0, 0, false, nan},
+#define CHAINED_UNIT(Name, text, inputs, plain, block, groups, chains, flush, nan)                                     \
+  {text, inputs, only(plain), block, 0, 0, 23, true, groups, chains, flush, nan},
 #include "astra/IR/MatrixUnits.def"
   };
   return rows;
@@ -123,7 +123,7 @@ float rounded(int64_t v, int n, int bits, bool nearest) {
   }
   double exact = std::ldexp(double(magnitude), n); // 24 bits
   float result = exact >= 0x1p128 ? INFINITY : float(exact);
-  return v < 0 && result != 0 ? -result : result;
+  return v < 0 && (result != 0 || nearest) ? -result : result;
 }
 
 /// What is no finite number decides alone: the sum of the products that are none, and of the addend.
@@ -162,28 +162,36 @@ float aligned(const MatrixUnit &u, MatrixInputs t, float addend, llvm::ArrayRef<
   return rounded(sum, joint - u.joint, u.result, u.nearest);
 }
 
-float flushed(float v) { return std::abs(v) < 0x1p-126f ? std::copysign(0.0f, v) : v; }
+float flushed(float v, float least = 0x1p-126f) { return std::abs(v) < least ? std::copysign(0.0f, v) : v; }
 
 /// x * y + z, rounded once. Of a result that has become 2^-126 by rounding, a multiple tells whether it was tiny.
 float flushedFma(const MatrixUnit &u, float x, float y, float z) {
   float r = std::fma(x, y, z);
   bool tiny = std::abs(r) < 0x1p-126f;
-  if (u.tinyBefore) tiny = std::abs(std::fma(x * 0x1p32f, y * 0x1p32f, z * 0x1p64f)) < 0x1p-62f;
+  if (u.likeX86) tiny = std::abs(std::fma(x * 0x1p32f, y * 0x1p32f, z * 0x1p64f)) < 0x1p-62f;
   return tiny ? std::copysign(0.0f, r) : r;
 }
 
-float chained(const MatrixUnit &u, float addend, llvm::ArrayRef<float> a, llvm::ArrayRef<float> b) {
-  float c = flushed(addend);
-  auto at = [](llvm::ArrayRef<float> v, int k) { return size_t(k) < v.size() ? flushed(v[k]) : 0.0f; };
-  if (!u.chains) {
-    for (int k = u.block; k-- > 0;) c = flushedFma(u, at(a, k), at(b, k), c);
-    return c;
+float chained(const MatrixUnit &u, MatrixInput t, float addend, llvm::ArrayRef<float> a, llvm::ArrayRef<float> b) {
+  float c = flushed(addend), least = std::ldexp(1.0f, info(t).minExponent);
+  if (!u.likeX86 && c == 0) c = 0.0f;
+  auto at = [&](llvm::ArrayRef<float> v, int k) { return size_t(k) < v.size() ? flushed(v[k], least) : 0.0f; };
+  const int size = u.block / u.groups;
+  for (int begin = 0; begin < u.block; begin += size) {
+    if (!u.chains) {
+      for (int k = begin + size; k-- > begin;) c = flushedFma(u, at(a, k), at(b, k), c);
+      continue;
+    }
+    llvm::SmallVector<float, 4> sums(u.chains, 0.0f);
+    for (int k = 0; k < size; ++k) {
+      float &sum = sums[k % u.chains];
+      sum = flushedFma(u, at(a, begin + k), at(b, begin + k), sum);
+    }
+    for (; sums.size() > 1; sums.truncate(sums.size() / 2))
+      for (size_t i = 0; i < sums.size() / 2; ++i) sums[i] = flushedFma(u, sums[2 * i], 1.0f, sums[2 * i + 1]);
+    c = flushedFma(u, sums[0], 1.0f, c);
   }
-  llvm::SmallVector<float, 4> sums(u.chains, 0.0f);
-  for (int k = 0; k < u.block; ++k) sums[k % u.chains] = flushedFma(u, at(a, k), at(b, k), sums[k % u.chains]);
-  for (; sums.size() > 1; sums.truncate(sums.size() / 2))
-    for (size_t i = 0; i < sums.size() / 2; ++i) sums[i] = flushedFma(u, sums[2 * i], 1.0f, sums[2 * i + 1]);
-  return flushedFma(u, sums[0], 1.0f, c);
+  return c;
 }
 } // namespace
 
@@ -193,7 +201,7 @@ uint32_t astra::matrixStep(const MatrixUnit &u, MatrixInputs t, uint32_t addend,
     return llvm::SmallVector<float, 32>(llvm::map_range(bits, [](uint32_t v) { return llvm::bit_cast<float>(v); }));
   };
   auto x = floats(a), y = floats(b);
-  float c = llvm::bit_cast<float>(addend), r = u.isAligned() ? aligned(u, t, c, x, y) : chained(u, c, x, y);
+  float c = llvm::bit_cast<float>(addend), r = u.isAligned() ? aligned(u, t, c, x, y) : chained(u, t, c, x, y);
   return std::isnan(r) ? u.nan : llvm::bit_cast<uint32_t>(r);
 }
 

@@ -302,31 +302,38 @@ private:
       if (unit.result < 23) bits = b.bin(Op::And, bits, b.litInt(DType::U32, ~0u << (23 - unit.result)));
       near = b.bitcast(bits, DType::F32);
     }
-    return b.select(b.eq(near, num(0)), num(0), near); // +0
+    UOpRef isZero = unit.nearest ? b.eq(exact, num64(0)) : b.eq(near, num(0));
+    return b.select(isZero, num(0), near); // +0
   }
 
   UOpRef zeroWhere(UOpRef tiny, UOpRef x) { return b.select(tiny, b.bin(Op::CopySign, num(0), x), x); }
-  UOpRef flushed(UOpRef x) { return zeroWhere(b.lt(magnitude(x), num(0x1p-126f)), x); }
+  UOpRef flushed(UOpRef x, float least = 0x1p-126f) { return zeroWhere(b.lt(magnitude(x), num(least)), x); }
   UOpRef flushedFma(UOpRef x, UOpRef y, UOpRef z) {
     UOpRef r = b.fma(x, y, z);
-    if (!unit.tinyBefore) return flushed(r);
+    if (!unit.likeX86) return flushed(r);
     UOpRef wide = b.fma(b.mul(x, num(0x1p32f)), b.mul(y, num(0x1p32f)), b.mul(z, num(0x1p64f)));
     return zeroWhere(b.lt(magnitude(wide), num(0x1p-62f)), r);
   }
   UOpRef flushedAdd(UOpRef x, UOpRef y) { return flushedFma(x, num(1), y); }
 
   UOpRef chained(UOpRef c, ArrayRef<UOpRef> as, ArrayRef<UOpRef> bs) {
-    auto x = [&](int k) { return flushed(as[k]); };
-    auto y = [&](int k) { return flushed(bs[k]); };
-    if (!unit.chains) {
-      for (int k = unit.block; k-- > 0;) c = flushedFma(x(k), y(k), c);
-      return c;
+    const float least = std::ldexp(1.0f, info(input).minExponent);
+    const int size = unit.block / unit.groups;
+    if (!unit.likeX86) c = b.select(b.lt(magnitude(c), num(0x1p-126f)), num(0), c);
+    for (; !as.empty(); as = as.drop_front(size), bs = bs.drop_front(size)) {
+      auto x = [&](int k) { return flushed(as[k], least); };
+      auto y = [&](int k) { return flushed(bs[k], least); };
+      if (!unit.chains) {
+        for (int k = size; k-- > 0;) c = flushedFma(x(k), y(k), c);
+        continue;
+      }
+      SmallVector<UOpRef, 4> sums(unit.chains, num(0));
+      for (int k = 0; k < size; ++k) sums[k % unit.chains] = flushedFma(x(k), y(k), sums[k % unit.chains]);
+      for (; sums.size() > 1; sums.truncate(sums.size() / 2))
+        for (size_t i = 0; i < sums.size() / 2; ++i) sums[i] = flushedAdd(sums[2 * i], sums[2 * i + 1]);
+      c = flushedAdd(sums[0], c);
     }
-    SmallVector<UOpRef, 4> sums(unit.chains, num(0));
-    for (int k = 0; k < unit.block; ++k) sums[k % unit.chains] = flushedFma(x(k), y(k), sums[k % unit.chains]);
-    for (; sums.size() > 1; sums.truncate(sums.size() / 2))
-      for (size_t i = 0; i < sums.size() / 2; ++i) sums[i] = flushedAdd(sums[2 * i], sums[2 * i + 1]);
-    return flushedAdd(sums[0], c);
+    return c;
   }
 };
 } // namespace

@@ -9,6 +9,7 @@ Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment l
               // in-place: s t         these states are updated without a copy
               // variants: 2           some launch has so many variants
               // targets: NAME         CPU levels that a bundle has only where they are named, beside the others
+              // gpus: NAME            GPUs that the emulator runs beside the others
               // pack: no              its inputs are too large for the folder of --pack
           Machines are the CPU levels, the emulator with the host builds of the GPU kernels of both flavours, and the
           runtime's GPU devices on a stand-in driver (test/driver), which runs the same host builds.
@@ -160,7 +161,7 @@ class Module:
         head = re.findall(r"^// ([\w-]+): *(.*)$", path.read_text(), re.M)
         self.cases = [v for k, v in head if k == "case"] or [""]
         self.moved = {}  # per state updated in place: the most bytes that a call has changed, its size
-        self.wants = {k: v.split() for k, v in head if k in ("in-place", "variants", "targets")}
+        self.wants = {k: v.split() for k, v in head if k in ("in-place", "variants", "targets", "gpus")}
         targets = [f"--target={','.join([*LEVELS, *self.wants['targets']])}"] if "targets" in self.wants else []
         command(self.bin / "astra-compile", path, "-o", self.bundle, "--verify-each", *targets, *verdicts.compile_flags())
         self.manifest = json.loads(command(self.bin / "astra-inspect", self.bundle, "--json"))["manifest"]
@@ -186,11 +187,13 @@ class Module:
             if target["arch"] == "AArch64" and options.aarch64:
                 self.runs.append(["qemu-aarch64", options.aarch64, "--threads=2", self.bundle])
         if all(f in cpu for f in ("avx2", "fma", "bmi2")):
-            bundle = folder / "gpu.astra"
+            bundle, gpus = folder / "gpu.astra", [*GPUS, *self.wants.get("gpus", [])]
             command(self.bin / "astra-compile", path, "-o", bundle,
-                    "--target=" + ",".join([*GPUS, *(f"emu:{gpu}" for gpu in GPUS)]))
-            for gpu in GPUS:
+                    "--target=" + ",".join([*gpus, *(f"emu:{gpu}" for gpu in gpus)]))
+            for gpu in gpus:
                 self.runs.append([self.bin / "astra-run", f"--emulate={gpu}", f"--seed={options.seed}", bundle])
+                if gpu not in GPUS:
+                    continue
                 self.runs.append(["env", f"ASTRA_STAND_IN_BUNDLE={bundle}", self.bin / "astra-run", bundle,
                                   f"--device={gpu.split(':')[0]}:0", "--allow-ptx",  # without ptxas there is no cubin
                                   f"--driver={Path(options.build).resolve() / 'lib' / 'libastra-stand-in.so'}"])

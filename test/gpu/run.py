@@ -53,7 +53,8 @@ UNIT_PRODUCT = """module @product {
 }
 """
 # Of the main loop of a matrix unit's product: its instructions of a hundred, at least.
-UNIT_GATES = {("cuda:sm_90", "hopper16", "bf16"): 0.15, ("cuda:sm_90", "hopper16", "f16"): 0.15, ("cuda:sm_80", "ampere8", "bf16"): 0.15}
+UNIT_GATES = {("cuda:sm_90", "hopper16", "bf16"): 0.15, ("cuda:sm_90", "hopper16", "f16"): 0.15, ("cuda:sm_80", "ampere8", "bf16"): 0.15,
+              ("hip:gfx942", "cdna3-8", "bf16"): 0.14, ("hip:gfx942", "cdna3-8", "f16"): 0.14, ("hip:gfx90a", "cdna2", "bf16"): 0.14}  # fmt: skip
 # The same of products whose operands come through a ring of asynchronous copies, of the loop of steps and with the loop around it, which copies.
 RINGS = [
     ("cuda:sm_80", "mr 8; vector 4; nr 4; row-block 8; threads 128; mc 8; kc 16; unroll-k 8; spill-sums 1; stages 4", 0.94, 0.90, 6),
@@ -234,7 +235,7 @@ def main():
     tests = [(t.__name__, t) for t in tests] + [("refuses", lambda: refuses(tools))]
     here = subprocess.run(["sh", "-c", "command -v ptxas || ls /usr/local/cuda/bin/ptxas"], capture_output=True).returncode == 0
     disassembler = list(ROOT.glob("build/venv/lib/python*/site-packages/nvidia/*/bin/nvdisasm"))
-    gates = [(t, lambda t=t: gate(tools, t)) for t in GATES] + [(row[0], lambda row=row: unit_gate(tools, *row)) for row in UNIT_GATES]
+    gates = [(t, lambda t=t: gate(tools, t)) for t in GATES] + [(" ".join(row), lambda row=row: unit_gate(tools, *row)) for row in UNIT_GATES]
     for target, test in gates:
         if target.startswith("cuda") and not (here and disassembler):
             print(f"skipped: the gate of {target}: there is no {'nvdisasm' if here else 'ptxas'} here")

@@ -28,7 +28,7 @@ ALIGNED = {
     "ampere4-tf32": (("tf32",), 4, 24, 0, 23, False, 0x7FFFFFFF),
     "cdna3-8": (("bf16", "f16"), 8, 24, 31, 23, True, 0x7FC00000),
 }
-CHAINED = {"cdna2": (("bf16", "f16"), 4), "dpbf16-2": (("bf16",), 2), "amx32": (("bf16",), 32)}
+CHAINED = {"cdna2": (("bf16", "f16"), 8), "dpbf16-2": (("bf16",), 2), "amx32": (("bf16",), 32)}
 NAN, INF = "nan", "inf"
 
 
@@ -121,11 +121,11 @@ def aligned(row, kind, c, a, b):
         fine, coarse = Fraction(2) ** (last - joint), Fraction(2) ** (last - bits)
         total = floor(total / fine) * fine + floor(signed(z) / coarse) * coarse
     bits_of = encode(int(total < 0), abs(total), result, nearest)
-    return 0 if not bits_of & 0x7FFFFFFF else bits_of
+    return 0 if not bits_of & 0x7FFFFFFF and not nearest else bits_of
 
 
-def flushed(bits):
-    return bits & 0x80000000 if bits & 0x7F800000 == 0 else bits
+def flushed(bits, least=-126):
+    return bits & 0x80000000 if (bits >> 23 & 255) < least + 127 else bits
 
 
 def fma(x, y, z, before):
@@ -151,10 +151,10 @@ def fma(x, y, z, before):
 ONE = 0x3F800000
 
 
-def chained(unit, c, a, b):
+def chained(unit, kind, c, a, b):
     before = unit != "cdna2"
     block = CHAINED[unit][1]
-    a, b = [flushed(v) for v in a], [flushed(v) for v in b]
+    a, b = ([flushed(v, INPUTS[kind][1]) for v in x] for x in (a, b))
     a, b, c = a + [0] * (block - len(a)), b + [0] * (block - len(b)), flushed(c)
     add = lambda x, y: fma(x, ONE, y, before)
     if unit == "dpbf16-2":
@@ -166,12 +166,14 @@ def chained(unit, c, a, b):
         r = add(add(even, odd), c)
     else:
         p = [fma(x, y, 0, before) for x, y in zip(a, b)]
-        r = add(add(add(p[0], p[1]), add(p[2], p[3])), c)
+        r = c if c & 0x7FFFFFFF else 0
+        for k in (0, 4):
+            r = add(add(add(p[k], p[k + 1]), add(p[k + 2], p[k + 3])), r)
     return 0x7FC00000 if value(r)[1] == NAN else r
 
 
 def step(unit, kind, c, a, b):
-    return aligned(ALIGNED[unit], kind, c, a, b) if unit in ALIGNED else chained(unit, c, a, b)
+    return aligned(ALIGNED[unit], kind, c, a, b) if unit in ALIGNED else chained(unit, kind, c, a, b)
 
 
 def block_of(unit):

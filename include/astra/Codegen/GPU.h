@@ -36,10 +36,23 @@ struct GpuTarget {
 uint64_t mostShared(const GpuTarget &target);
 /// Of the warps that a unit holds, how many of a hundred it has when it is full of blocks that take so much.
 unsigned gpuOccupancy(const GpuTarget &target, unsigned threads, unsigned registers, uint64_t shared);
-/// The intrinsic of LLVM by which a warp does a step of a matrix unit for 16 rows and 8 columns, or "". Thread t has of
-/// the rows t / 4 and t / 4 + 8, and of the column t / 4, the word t % 4 and each fourth one from it on; of the sums of
-/// both rows the columns t % 4 * 2 and the next one.
-llvm::StringRef unitInstruction(const GpuTarget &target, const UnitStep &step);
+/// An instruction by which a warp does a step of a matrix unit for a tile. Each thread gives words of a row and of a
+/// column, and has some of the sums.
+struct UnitInstruction {
+  const char *unit, *input, *chip;
+  const char *intrinsic; // of LLVM
+  enum Form {
+    Mma, // 16 rows, 8 columns. Thread t gives of the rows t / 4 and t / 4 + 8, and of the column t / 4, the word t % 4
+         // and each fourth one from it on; it has of both rows the columns t % 4 * 2 and the next one.
+    Mfma // 32 rows, 32 columns. Thread t gives of the row and of the column t % 32 the word t / 32 * 2 and the next
+         // one, of four; it has of that column the rows 8 q + t / 32 * 4 + p, p and q each of 0 to 3.
+  } form;
+  unsigned rows() const { return form == Mma ? 2 : 16; } // of a thread
+  unsigned lanes() const { return form == Mma ? 2 : 1; } // neighbouring columns of a thread
+  unsigned wide() const { return form == Mma ? 4 : 32; } // threads beside each other
+};
+/// The target's instruction for a step, or null.
+const UnitInstruction *unitInstruction(const GpuTarget &target, const UnitStep &step);
 /// The target of this name, or null.
 const GpuTarget *gpuTargetNamed(llvm::StringRef name);
 llvm::ArrayRef<GpuTarget> allGpuTargets();

@@ -39,8 +39,8 @@ struct MatrixUnit {
   int block;
   int bits, joint, result; // of an aligned unit; bits 0: a chained one
   bool nearest;
-  int chains;
-  bool tinyBefore;
+  int groups, chains;
+  bool likeX86; // in what it flushes to zero; else like AMD
   uint32_t nan;
   bool takes(MatrixInput t) const { return inputs >> unsigned(t) & 1; }
   /// Both operands are of one type that it takes, or of two that it takes, of 8 bits.

@@ -17,7 +17,7 @@ std::string astra::unsharable(const KernelSpec &spec, const Plan &p, const GpuTa
   for (const auto *forms : {&s.a, &s.b})
     for (const AffineForm &f : *forms)
       if (f.divisor != 1) return "an index is divided";
-  if (s.unit && unitInstruction(t, {s.unit, s.inputs, 0}).empty())
+  if (s.unit && !unitInstruction(t, {s.unit, s.inputs, 0}))
     return std::string("a step of ") + s.unit->text + " is in primitives on " + t.name +
            ", which a thread does by itself";
   if (s.unit && (p.nLabel < 0 || (hasLabel(s.a, p.nLabel) && hasLabel(s.b, p.nLabel))))

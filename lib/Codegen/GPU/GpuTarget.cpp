@@ -22,27 +22,27 @@ static const GpuTarget rows[] = {
 
 // What a core of an Apple GPU has is not published: its figures are for the planner, which changes no bit.
 static const GpuTarget metal = {"metal", GpuFlavour::Metal, "", "", 32, 1024, 32 * KiB, 4, 24, 416, 8, 60 * KiB, 0};
-namespace {
-/// mma.sync on chips on which outputs were recorded that the unit's row gives (numerics.md, N4.8).
-struct Instruction {
-  const char *unit, *input, *chip, *intrinsic;
+/// mma.sync on chips on which outputs were recorded that the unit's row gives, MFMA where its source says so
+/// (numerics.md, N4.8).
+static constexpr UnitInstruction instructions[] = {
+    {"hopper16", "bf16", "sm_90", "llvm.nvvm.mma.m16n8k16.row.col.bf16", UnitInstruction::Mma},
+    {"hopper16", "f16", "sm_90", "llvm.nvvm.mma.m16n8k16.row.col.f32.f32", UnitInstruction::Mma},
+    {"hopper8-tf32", "tf32", "sm_90", "llvm.nvvm.mma.m16n8k8.row.col.tf32", UnitInstruction::Mma},
+    {"ampere8", "bf16", "sm_80", "llvm.nvvm.mma.m16n8k8.row.col.bf16", UnitInstruction::Mma},
+    {"ampere8", "f16", "sm_80", "llvm.nvvm.mma.m16n8k8.row.col.f32.f32", UnitInstruction::Mma},
+    {"ampere4-tf32", "tf32", "sm_80", "llvm.nvvm.mma.m16n8k4.row.col.tf32", UnitInstruction::Mma},
+    {"cdna3-8", "bf16", "gfx942", "llvm.amdgcn.mfma.f32.32x32x8bf16.1k", UnitInstruction::Mfma},
+    {"cdna3-8", "f16", "gfx942", "llvm.amdgcn.mfma.f32.32x32x8f16", UnitInstruction::Mfma},
+    {"cdna2", "bf16", "gfx90a", "llvm.amdgcn.mfma.f32.32x32x8bf16.1k", UnitInstruction::Mfma},
+    {"cdna2", "f16", "gfx90a", "llvm.amdgcn.mfma.f32.32x32x8f16", UnitInstruction::Mfma},
 };
-constexpr Instruction instructions[] = {
-    {"hopper16", "bf16", "sm_90", "llvm.nvvm.mma.m16n8k16.row.col.bf16"},
-    {"hopper16", "f16", "sm_90", "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"},
-    {"hopper8-tf32", "tf32", "sm_90", "llvm.nvvm.mma.m16n8k8.row.col.tf32"},
-    {"ampere8", "bf16", "sm_80", "llvm.nvvm.mma.m16n8k8.row.col.bf16"},
-    {"ampere8", "f16", "sm_80", "llvm.nvvm.mma.m16n8k8.row.col.f32.f32"},
-    {"ampere4-tf32", "tf32", "sm_80", "llvm.nvvm.mma.m16n8k4.row.col.tf32"},
-};
-} // namespace
 
-llvm::StringRef astra::unitInstruction(const GpuTarget &target, const UnitStep &step) {
-  for (const Instruction &i : instructions)
+const UnitInstruction *astra::unitInstruction(const GpuTarget &target, const UnitStep &step) {
+  for (const UnitInstruction &i : instructions)
     if (llvm::StringRef(step.unit->text) == i.unit && textOf(step.inputs) == i.input &&
         llvm::StringRef(target.chip) == i.chip)
-      return i.intrinsic;
-  return "";
+      return &i;
+  return nullptr;
 }
 
 llvm::ArrayRef<GpuTarget> astra::allGpuTargets() { return rows; }

@@ -110,19 +110,25 @@ private:
   void write(UOpRef store);
   void update(UOpRef fold);
   // Matrix units (MatrixTiles.cpp).
-  struct Fragments { // of a fold's operands: the words that this thread gives to a warp's instruction
-    UOpRef fold = nullptr;
-    Lanes row;                  // of its row
-    std::vector<Lanes> columns; // of one of each 8 columns
+  /// Where a fold's words are in shared arrays, of its row (1) and of its columns (0).
+  struct UnitPlaces {
+    unsigned array[2];
+    UOpRef first[2];  // the place of the first word
+    int64_t apart[2]; // from word to word
   };
   /// The words of a step of a fold, of its row and of its columns.
   struct UnitWords {
     llvm::ArrayRef<UOpRef> row, columns;
   };
   UnitWords wordsOf(UOpRef fold) const;
-  bool findFragments(UOpRef fold, bool withColumns, Fragments &out);
   UOpRef flatPlace(UOpRef at, unsigned &array);
-  void multiplyTiles(const Fragments &upper, const Fragments &lower);
+  bool findPlaces(UOpRef fold, UnitPlaces &out);
+  V valueOf(UOpRef flat);
+  V loadWord(unsigned array, V place, uint64_t plus);
+  V times(V x, int64_t n) { return s.mul(x, s.integer(32, uint64_t(n))); }
+  bool multiplyMma(llvm::ArrayRef<UOpRef> folds, const UnitInstruction &unit);
+  bool multiplyMfma(llvm::ArrayRef<UOpRef> folds, const UnitInstruction &unit);
+  void callStep(UOpRef fold);
   void flushUnit();
   void updateUnit(UOpRef fold);
   L::LLVMFuncOp unitFunction(Combine kind);
@@ -145,7 +151,7 @@ private:
   std::vector<uint32_t> usedDims;
   llvm::DenseMap<size_t, std::vector<UOpRef>> carried; // by the number of a LoopBegin
   std::vector<Loop> loops;
-  Fragments pendingUnit;                               // wait for another row of the same columns
+  std::vector<UOpRef> pendingUnit;                     // folds that wait for other rows of the same columns
   llvm::MapVector<UOpRef, V> spilled;                  // accumulators in shared memory, each with its array
   llvm::DenseMap<size_t, std::vector<UOpRef>> resumed; // by the number of a LoopBegin: those that end with the loop
   Threads threads;                                     // what depends on which digits of the thread's number

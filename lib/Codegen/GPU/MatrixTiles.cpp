@@ -1,8 +1,9 @@
 //===- MatrixTiles.cpp: steps of matrix units in GPU kernels ---------------===//
 // Takes:    folds that are steps of a unit; where a tile's threads share the operands, in arrays of words.
-// Gives:    the unit's own instruction, which a warp does together, for two rows and each 8 columns, where the machine
-//           has it and the words lie so (findFragments); else a call of a function that is the step in primitives.
-// Keeps:    which thread has which sums: a plan's choice. A thread's operands are those of others (unitInstruction): it
+// Gives:    the unit's own instruction, which a warp does together for some rows of each thread and one vector of their
+//           columns, where the machine has it and the words lie so (multiplyMma, multiplyMfma); else a call of a
+//           function that is the step in primitives.
+// Keeps:    which thread has which sums: a plan's choice. A thread's operands are those of others (UnitInstruction): it
 //           reads them from the shared arrays at the places that it knows from its own.
 //
 // The function is in the module in both cases: it is what the instruction means, for the emulator (Retarget.cpp). A
@@ -16,9 +17,8 @@ using namespace astra::gpu;
 /// unit.NAME(words, sum).
 L::LLVMFuncOp KernelEmitter::unitFunction(Combine kind) {
   const UnitStep &step = *unitStepOf(kind);
-  llvm::StringRef instruction = unitInstruction(target, step);
   std::string name = std::string("unit.") + step.unit->text + "." + textOf(step.inputs, '.');
-  if (!instruction.empty()) name = ("unit." + instruction).str();
+  if (auto *instruction = unitInstruction(target, step)) name = std::string("unit.") + instruction->intrinsic;
   if (auto made = module.lookupSymbol<L::LLVMFuncOp>(name)) return made;
   mlir::OpBuilder::InsertionGuard guard(s.b);
   s.b.setInsertionPointToStart(module.getBody());
@@ -65,121 +65,160 @@ UOpRef KernelEmitter::flatPlace(UOpRef at, unsigned &number) {
 KernelEmitter::UnitWords KernelEmitter::wordsOf(UOpRef fold) const {
   size_t words = unitStepOf(Combine(fold->ints[0]))->words;
   llvm::ArrayRef<UOpRef> a = fold->tensors().slice(1, words), b = fold->tensors().slice(1 + words, words);
-  return a[0]->op == Op::Splat ? UnitWords{a, b} : UnitWords{b, a};
+  bool rowFirst = lanesOf(fold) > 1 ? a[0]->op == Op::Splat : !(threads.bitsOf(a[0]) & 1);
+  return rowFirst ? UnitWords{a, b} : UnitWords{b, a};
 }
 
-/// Reads them at the places of the thread's own row and of another column than its own. False where its own words do
-/// not lie at equal distances, or its columns not as digits of its number say.
-bool KernelEmitter::findFragments(UOpRef fold, bool withColumns, Fragments &out) {
-  const UnitStep &unit = *unitStepOf(Combine(fold->ints[0]));
+/// False where a fold's words do not lie at equal distances in shared arrays.
+bool KernelEmitter::findPlaces(UOpRef fold, UnitPlaces &out) {
   UnitWords of = wordsOf(fold);
-  unsigned lanes = lanesOf(fold), words = unit.words;
-  if (lanes % 2 || words % 4 || fold->ints[1] != 2 * words || k.group != k.threads) return false;
-  unsigned arrayOfSide[2];
-  int64_t apart[2]; // from word to word
-  UOpRef first[2];  // the place of the first word
+  unsigned lanes = lanesOf(fold);
+  if (fold->ints[1] != int64_t(2 * of.row.size()) || k.group != k.threads) return false;
   for (bool isRow : {true, false})
     for (auto [w, word] : llvm::enumerate(isRow ? of.row : of.columns)) {
-      if (isRow && word->op != Op::Splat) return false;
-      UOpRef x = isRow ? word->src[0] : word;
-      UOpRef place = lanesOf(x) == (isRow ? 1 : lanes) ? flatPlace(x, arrayOfSide[isRow]) : nullptr;
+      if (isRow && lanes > 1 && word->op != Op::Splat) return false;
+      UOpRef x = isRow && lanes > 1 ? word->src[0] : word;
+      UOpRef place = lanesOf(x) == (isRow ? 1 : lanes) ? flatPlace(x, out.array[isRow]) : nullptr;
       if (!place) return false;
-      if (!w) first[isRow] = place;
-      auto distance = simplifyIndex(c, idxSub(c, place, first[isRow]))->constIndex();
-      if (w == 1 && distance) apart[isRow] = *distance;
-      if (!distance || (w && *distance != apart[isRow] * int64_t(w))) return false;
+      if (!w) out.first[isRow] = place;
+      auto distance = simplifyIndex(c, idxSub(c, place, out.first[isRow]))->constIndex();
+      if (w == 1 && distance) out.apart[isRow] = *distance;
+      if (!distance || (w && *distance != out.apart[isRow] * int64_t(w))) return false;
+      for (const IndexTerm &t : terms(place))
+        for (UOpRef atom : t.atoms)
+          if (!atom->isConst() && !values.contains(atom)) return false; // made by the simplification
     }
-  // The lowest two bits of a thread's number say which columns it has, the next three which row.
-  UOpRef pair = nullptr;
-  int64_t ofPair = 0;
-  for (UOpRef place : first)
-    for (const IndexTerm &t : terms(place))
-      for (UOpRef atom : t.atoms) {
-        if (!atom->isConst() && !values.contains(atom)) return false; // made by the simplification
-        if (!(threads.bitsOf(atom) & 3)) continue;
-        if (place == first[true] || !isThread(atom) || t.atoms.size() != 1 || bitsOfRange(atom) != 3 || pair)
-          return false;
-        pair = atom, ofPair = t.coefficient;
-      }
-  if (!pair || (threads.bitsOf(first[false]) & 28)) return false;
-  auto placeOf = [&](UOpRef flat) {
-    V sum = s.integer(32, 0);
-    for (const IndexTerm &t : terms(flat)) {
-      V term = s.integer(32, uint64_t(t.coefficient));
-      for (UOpRef atom : t.atoms) term = s.mul(index(atom, 32), term);
-      sum = s.add(sum, term);
-    }
-    return sum;
-  };
-  V number = machine.thread(), word = s.band(number, uint64_t(3)), column = s.band(s.lshr(number, 2u), uint64_t(7));
-  auto load = [&](bool isRow, V place, uint64_t plus) {
-    if (V slot = slots.lookup(arrayOfSide[isRow])) place = s.add(place, slot);
-    return L::LoadOp::create(s.b, s.loc, s.i(32), at(arrays[arrayOfSide[isRow]], s.i(32), place, plus), 4).getResult();
-  };
-  auto times = [&](V x, int64_t n) { return s.mul(x, s.integer(32, uint64_t(n))); };
-  out.fold = fold;
-  V row = s.add(placeOf(first[true]), times(word, apart[true]));
-  for (unsigned w = 0; w < words; w += 4) out.row.push_back(load(true, row, w * apart[true]));
-  if (!withColumns) return true;
-  int64_t ofLane = k.linear.stages[arrayOfSide[false]].strides.back();
-  V from = s.add(placeOf(first[false]), times(word, apart[false]));
-  from = s.add(from, times(s.sub(s.lshr(column, 1u), word), ofPair)); // the pair of another thread
-  from = s.add(from, times(s.band(column, uint64_t(1)), ofLane));
-  for (unsigned l = 0; l < lanes; l += 2) {
-    Lanes &all = out.columns.emplace_back();
-    for (unsigned w = 0; w < words; w += 4) all.push_back(load(false, from, w * apart[false] + l * ofLane));
-  }
   return true;
 }
 
-/// One instruction for each 8 columns. lower: of no fold where there is no other row.
-void KernelEmitter::multiplyTiles(const Fragments &upper, const Fragments &lower) {
-  const UnitStep &unit = *unitStepOf(Combine(upper.fold->ints[0]));
-  mlir::StringAttr instruction = s.b.getStringAttr(unitInstruction(target, unit));
+V KernelEmitter::valueOf(UOpRef flat) {
+  V sum = s.integer(32, 0);
+  for (const IndexTerm &t : terms(flat)) {
+    V term = s.integer(32, uint64_t(t.coefficient));
+    for (UOpRef atom : t.atoms) term = s.mul(index(atom, 32), term);
+    sum = s.add(sum, term);
+  }
+  return sum;
+}
+
+V KernelEmitter::loadWord(unsigned array, V place, uint64_t plus) {
+  if (V slot = slots.lookup(array)) place = s.add(place, slot);
+  return L::LoadOp::create(s.b, s.loc, s.i(32), at(arrays[array], s.i(32), place, plus), 4);
+}
+
+/// The only thread range in a place that has one of these bits of the thread's number, with its coefficient; null where
+/// there are several, or where it is a part of something.
+static std::pair<UOpRef, int64_t> digitIn(UOpRef place, uint32_t bits, const Threads &threads) {
+  std::pair<UOpRef, int64_t> found{nullptr, 0};
+  for (const IndexTerm &t : terms(place))
+    for (UOpRef atom : t.atoms) {
+      if (!(threads.bitsOf(atom) & bits)) continue;
+      if (!isThread(atom) || t.atoms.size() != 1 || found.first) return {nullptr, 0};
+      found = {atom, t.coefficient};
+    }
+  return found;
+}
+static bool dependsOnBits(UOpRef place, uint32_t bits, const Threads &threads) {
+  return llvm::any_of(terms(place), [&](const IndexTerm &t) {
+    return llvm::any_of(t.atoms, [&](UOpRef a) { return threads.bitsOf(a) & bits; });
+  });
+}
+
+/// One or two rows: an instruction for each 8 columns. A thread reads at the places of its own row and of another
+/// column than its own; the lowest two bits of its number say which columns are its own, the next three which row.
+bool KernelEmitter::multiplyMma(llvm::ArrayRef<UOpRef> folds, const UnitInstruction &unit) {
+  const UnitStep &step = *unitStepOf(Combine(folds[0]->ints[0]));
+  unsigned lanes = lanesOf(folds[0]), words = step.words;
+  llvm::SmallVector<UnitPlaces, 2> places(folds.size());
+  if (lanes % 2 || words % 4) return false;
+  for (auto [fold, p] : llvm::zip_equal(folds, places))
+    if (!findPlaces(fold, p) || dependsOnBits(p.first[true], 3, threads)) return false;
+  const UnitPlaces &of = places[0];
+  auto [pair, ofPair] = digitIn(of.first[false], 3, threads);
+  if (!pair || bitsOfRange(pair) != 3 || dependsOnBits(of.first[false], 28, threads)) return false;
+  V number = machine.thread(), word = s.band(number, uint64_t(3)), column = s.band(s.lshr(number, 2u), uint64_t(7));
+  std::vector<Lanes> rows;
+  for (const UnitPlaces &p : places) {
+    V row = s.add(valueOf(p.first[true]), times(word, p.apart[true]));
+    Lanes &all = rows.emplace_back();
+    for (unsigned w = 0; w < words; w += 4) all.push_back(loadWord(p.array[true], row, w * p.apart[true]));
+  }
+  int64_t ofLane = k.linear.stages[of.array[false]].strides.back();
+  V from = s.add(valueOf(of.first[false]), times(word, of.apart[false]));
+  from = s.add(from, times(s.sub(s.lshr(column, 1u), word), ofPair)); // the pair of another thread
+  from = s.add(from, times(s.band(column, uint64_t(1)), ofLane));
   auto operand = [&](V word) -> V {
-    if (unit.inputs.a != MatrixInput::F16) return word;
+    if (step.inputs.a != MatrixInput::F16) return word;
     return L::BitcastOp::create(s.b, s.loc, mlir::VectorType::get(2, s.b.getF16Type()), word);
   };
   auto type = L::LLVMStructType::getLiteral(s.b.getContext(), llvm::SmallVector<mlir::Type>(4, s.f(32)));
-  Lanes sums = value(upper.fold), below = lower.fold ? value(lower.fold) : Lanes(sums.size(), s.real(32, 0));
-  for (unsigned l = 0; l < sums.size(); l += 2) {
+  Lanes upper = value(folds[0]), lower = folds.size() > 1 ? value(folds[1]) : Lanes(lanes, s.real(32, 0));
+  for (unsigned l = 0; l < lanes; l += 2) {
     llvm::SmallVector<V, 10> in;
-    for (size_t q = 0; q < upper.row.size(); ++q) {
-      in.push_back(operand(upper.row[q]));
-      in.push_back(operand(lower.fold ? lower.row[q] : s.integer(32, 0)));
+    for (unsigned q = 0; q < words / 4; ++q) {
+      in.push_back(operand(rows[0][q]));
+      in.push_back(operand(folds.size() > 1 ? rows[1][q] : s.integer(32, 0)));
     }
-    for (V w : upper.columns[l / 2]) in.push_back(operand(w));
-    in.append({sums[l], sums[l + 1], below[l], below[l + 1]});
-    V out = L::CallIntrinsicOp::create(s.b, s.loc, type, instruction, in).getResult(0);
+    for (unsigned w = 0; w < words; w += 4)
+      in.push_back(operand(loadWord(of.array[false], from, w * of.apart[false] + l * ofLane)));
+    in.append({upper[l], upper[l + 1], lower[l], lower[l + 1]});
+    V out = L::CallIntrinsicOp::create(s.b, s.loc, type, s.b.getStringAttr(unit.intrinsic), in).getResult(0);
     auto part = [&](int64_t i) -> V { return L::ExtractValueOp::create(s.b, s.loc, out, i); };
-    sums[l] = part(0), sums[l + 1] = part(1), below[l] = part(2), below[l + 1] = part(3);
+    upper[l] = part(0), upper[l + 1] = part(1), lower[l] = part(2), lower[l + 1] = part(3);
   }
-  values[upper.fold] = sums;
-  if (lower.fold) values[lower.fold] = below;
+  values[folds[0]] = upper;
+  if (folds.size() > 1) values[folds[1]] = lower;
+  return true;
 }
 
-/// What waits for another row goes without one.
-void KernelEmitter::flushUnit() {
-  if (pendingUnit.fold) multiplyTiles(pendingUnit, {});
-  pendingUnit = {};
+/// 16 rows and one column, which the lowest five bits of a thread's number say. Threads that differ in the next bit
+/// have other rows of it: which of them a thread reads is said by its column's number, as the instruction deals rows.
+bool KernelEmitter::multiplyMfma(llvm::ArrayRef<UOpRef> folds, const UnitInstruction &unit) {
+  const UnitStep &step = *unitStepOf(Combine(folds[0]->ints[0]));
+  llvm::SmallVector<UnitPlaces, 16> places(folds.size());
+  if (folds.size() != unit.rows() || lanesOf(folds[0]) != 1 || step.words != 4) return false;
+  for (auto [fold, p] : llvm::zip_equal(folds, places))
+    if (!findPlaces(fold, p) || p.array[true] != places[0].array[true] || p.apart[true] != places[0].apart[true])
+      return false;
+  const UnitPlaces &of = places[0];
+  int64_t rowStep = 0;
+  for (auto [r, p] : llvm::enumerate(places)) {
+    auto distance = simplifyIndex(c, idxSub(c, p.first[true], of.first[true]))->constIndex();
+    if (r == 1 && distance) rowStep = *distance;
+    if (!distance || *distance != int64_t(r) * rowStep) return false;
+  }
+  auto [below, ofBelow] = digitIn(of.first[true], 63, threads);
+  if (!below || strideOf(below) != 32 || dependsOnBits(of.first[false], 32, threads)) return false;
+  V number = machine.thread(), half = s.band(s.lshr(number, 5u), uint64_t(1)), i = s.band(number, uint64_t(31));
+  V others = s.band(s.lshr(i, 2u), uint64_t(1)), row = s.add(times(s.lshr(i, 3u), 4), s.band(i, uint64_t(3)));
+  V from = s.add(valueOf(of.first[true]), times(row, rowStep));
+  from = s.add(from, times(s.sub(others, half), ofBelow));
+  from = s.add(from, times(half, 2 * of.apart[true]));
+  V column = s.add(valueOf(of.first[false]), times(half, 2 * of.apart[false]));
+  auto operand = [&](bool isRow, V place) -> V {
+    V both = L::PoisonOp::create(s.b, s.loc, mlir::VectorType::get(2, s.i(32)));
+    for (uint64_t w : {0, 1}) {
+      V word = loadWord(of.array[isRow], place, w * of.apart[isRow]);
+      both = L::InsertElementOp::create(s.b, s.loc, both, word, s.integer(32, w));
+    }
+    mlir::Type half = step.input == MatrixInput::F16 ? mlir::Type(s.b.getF16Type()) : s.i(16);
+    return L::BitcastOp::create(s.b, s.loc, mlir::VectorType::get(4, half), both);
+  };
+  auto type = mlir::VectorType::get(unit.rows(), s.f(32));
+  V sums = L::PoisonOp::create(s.b, s.loc, type);
+  for (auto [r, fold] : llvm::enumerate(folds))
+    sums = L::InsertElementOp::create(s.b, s.loc, sums, value(fold)[0], s.integer(32, r));
+  V none = s.integer(32, 0);
+  llvm::SmallVector<V, 6> in{operand(true, from), operand(false, column), sums, none, none, none};
+  V out = L::CallIntrinsicOp::create(s.b, s.loc, type, s.b.getStringAttr(unit.intrinsic), in).getResult(0);
+  for (auto [r, fold] : llvm::enumerate(folds))
+    values[fold] = {L::ExtractElementOp::create(s.b, s.loc, out, s.integer(32, r)).getResult()};
+  return true;
 }
 
-void KernelEmitter::updateUnit(UOpRef fold) {
+void KernelEmitter::callStep(UOpRef fold) {
   Combine kind = Combine(fold->ints[0]);
   L::LLVMFuncOp step = unitFunction(kind);
-  if (!unitInstruction(target, *unitStepOf(kind)).empty()) {
-    bool second = pendingUnit.fold && pendingUnit.fold->ints == fold->ints &&
-                  wordsOf(pendingUnit.fold).columns == wordsOf(fold).columns;
-    if (!second) flushUnit();
-    Fragments own;
-    if (findFragments(fold, !second, own)) {
-      if (second)
-        multiplyTiles(std::exchange(pendingUnit, {}), own);
-      else
-        pendingUnit = std::move(own);
-      return;
-    }
-  }
   Lanes acc = value(fold);
   unsigned each = valuesOf(kind);
   for (unsigned i = 1; i < fold->ntensors; i += each)
@@ -190,4 +229,25 @@ void KernelEmitter::updateUnit(UOpRef fold) {
       acc[l] = L::CallOp::create(s.b, s.loc, step, in).getResult();
     }
   values[fold] = acc;
+}
+
+/// What waits for other rows goes without them.
+void KernelEmitter::flushUnit() {
+  if (pendingUnit.empty()) return;
+  std::vector<UOpRef> folds = std::exchange(pendingUnit, {});
+  Combine kind = Combine(folds[0]->ints[0]);
+  const UnitInstruction &unit = *unitInstruction(target, *unitStepOf(kind));
+  unitFunction(kind);
+  if (unit.form == UnitInstruction::Mma ? multiplyMma(folds, unit) : multiplyMfma(folds, unit)) return;
+  for (UOpRef fold : folds) callStep(fold);
+}
+
+void KernelEmitter::updateUnit(UOpRef fold) {
+  const UnitInstruction *unit = unitInstruction(target, *unitStepOf(Combine(fold->ints[0])));
+  if (!unit) return callStep(fold);
+  if (!pendingUnit.empty() && (pendingUnit[0]->ints != fold->ints || lanesOf(pendingUnit[0]) != lanesOf(fold) ||
+                               wordsOf(pendingUnit[0]).columns != wordsOf(fold).columns))
+    flushUnit();
+  pendingUnit.push_back(fold);
+  if (pendingUnit.size() == unit->rows()) flushUnit();
 }

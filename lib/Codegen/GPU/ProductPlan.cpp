@@ -158,21 +158,22 @@ int64_t astra::likely(UOpRef e) {
   return std::clamp<int64_t>(e->hi, 1, e->isConst() ? int64_t(1) << 40 : large);
 }
 
-/// A tile of a matrix unit: warps lie one below another, each as wide as the tile; a thread has two columns of each
-/// eight. The largest of which there are enough blocks for a chip.
-static bool chooseUnitTile(const KernelSpec &spec, const ContractSpec &s, Plan &p) {
+/// A tile of a matrix unit: warps lie one below another, each as wide as the tile; what a thread has of it is whole
+/// tiles of the instruction. The largest of which there are enough blocks for a chip.
+static bool chooseUnitTile(const KernelSpec &spec, const ContractSpec &s, const UnitInstruction &unit, Plan &p) {
   struct Tile {
     unsigned rows, vectors, threads;
   };
-  static constexpr Tile tiles[] = {{4, 16, 128}, {2, 16, 128}, {2, 8, 128}, {2, 8, 64}, {2, 4, 64}, {2, 4, 32}};
+  static constexpr Tile mma[] = {{4, 16, 128}, {2, 16, 128}, {2, 8, 128}, {2, 8, 64}, {2, 4, 64}, {2, 4, 32}},
+                        mfma[] = {{32, 4, 128}, {16, 4, 128}, {16, 2, 128}, {16, 2, 64}, {16, 1, 64}};
   constexpr int64_t units = 128, band = 8;
   int64_t m = 1, n = likely(spec.rootOp->shape[p.nLabel]), others = 1;
   for (int64_t l = 0; l < s.kept; ++l)
     if (l != p.nLabel) (llvm::is_contained(p.mLabels, l) ? m : others) *= likely(spec.rootOp->shape[l]);
-  for (const Tile &t : tiles) {
-    int64_t down = t.threads / 4 * t.rows, across = 8 * t.vectors, below = (m + down - 1) / down,
-            beside = (n + across - 1) / across;
-    p.mr = t.rows, p.unroll = t.vectors, p.lanes = 2, p.threads = t.threads, p.mc = t.threads / 4;
+  for (const Tile &t : unit.form == UnitInstruction::Mma ? llvm::ArrayRef(mma) : llvm::ArrayRef(mfma)) {
+    int64_t down = t.threads / unit.wide() * t.rows, across = unit.wide() * unit.lanes() * t.vectors,
+            below = (m + down - 1) / down, beside = (n + across - 1) / across;
+    p.mr = t.rows, p.unroll = t.vectors, p.lanes = unit.lanes(), p.threads = t.threads, p.mc = t.threads / unit.wide();
     p.block = beside >= band && below % band == 0 ? unsigned(band) : 0;
     if (below * beside * others >= units) break;
   }
@@ -198,5 +199,6 @@ bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &t
         !llvm::is_contained(p.mLabels, d.axis))
       p.mLabels.push_back(d.axis);
   if (!unsharable(spec, p, target).empty()) return false;
-  return s.unit ? chooseUnitTile(spec, s, p) : TileSearch(c, spec, target, p).run();
+  return s.unit ? chooseUnitTile(spec, s, *unitInstruction(target, {s.unit, s.input, 0}), p)
+                : TileSearch(c, spec, target, p).run();
 }

@@ -50,7 +50,20 @@ private:
   Error replaceCalls();
   void suspend(Instruction *before, Wait why, Value *word, Value *from);
   Value *fragment(IRBuilder<> &b, uint64_t i);
-  Value *matrixTile(CallInst *call);
+  /// What a warp does with words of all its lanes, from when they have given theirs: those of a lane are in
+  /// `registers`.
+  struct Fragments {
+    IRBuilder<> b;
+    Value *begin, *lane; // the warp's first thread, the lane's number in it
+    FunctionCallee ask;
+    Value *thread;
+    Value *word(Value *lane, uint64_t i) {
+      return b.CreateCall(ask, {thread, b.CreateAdd(begin, lane), b.getInt32(i)});
+    }
+  };
+  Fragments giveFragments(CallInst *call, ArrayRef<Value *> registers, uint32_t warp);
+  Value *mmaTile(CallInst *call);
+  Value *mfmaTile(CallInst *call);
   void beginCoroutine(IRBuilder<> &b);
   void splitAt(Instruction *before, bool last);
 
@@ -64,6 +77,15 @@ private:
   uint32_t sites = 0;
 };
 
+enum class Tile { None, Mma, Mfma };
+/// The form of a warp's instruction of a matrix unit (astra::UnitInstruction) that is called.
+Tile tileOf(const CallBase *call) {
+  StringRef name = call->getCalledFunction() ? call->getCalledFunction()->getName() : "";
+  return name.starts_with("llvm.nvvm.mma.")      ? Tile::Mma
+         : name.starts_with("llvm.amdgcn.mfma.") ? Tile::Mfma
+                                                 : Tile::None;
+}
+
 bool waits(Function &f) {
   for (Instruction &i : instructions(f))
     if (auto *call = dyn_cast<CallBase>(&i)) switch (call->getIntrinsicID()) {
@@ -74,8 +96,7 @@ bool waits(Function &f) {
       case Intrinsic::amdgcn_ds_swizzle:
       case Intrinsic::amdgcn_update_dpp: return true;
       default:
-        if (call->getCalledFunction() && call->getCalledFunction()->getName().starts_with("llvm.nvvm.mma."))
-          return true;
+        if (tileOf(call) != Tile::None) return true;
       }
   return false;
 }
@@ -205,46 +226,84 @@ Value *KernelRewrite::fragment(IRBuilder<> &b, uint64_t i) {
                      b.CreateAdd(b.CreateMul(field(b, offsetof(Thread, parity), i32()), b.getInt32(8)), b.getInt32(i)));
 }
 
-/// A warp's instruction of a matrix unit (astra::unitInstruction): lanes give their words, and each computes its four
-/// sums by the function that is a step.
-Value *KernelRewrite::matrixTile(CallInst *call) {
-  Function *step = m.getFunction(("unit." + call->getCalledFunction()->getName()).str());
-  unsigned words = step->arg_size() / 2, fourths = words / 4, given = 3 * fourths;
+/// Lanes give what is in their registers to a warp's instruction of a matrix unit (astra::UnitInstruction); each of
+/// them then computes its sums by the function that is a step.
+KernelRewrite::Fragments KernelRewrite::giveFragments(CallInst *call, ArrayRef<Value *> registers, uint32_t warp) {
   IRBuilder<> b(call);
   Value *number = field(b, offsetof(Thread, number), i32());
   Value *parity = b.CreateXor(field(b, offsetof(Thread, parity), i32()), b.getInt32(1));
   setField(b, offsetof(Thread, parity), parity);
-  for (unsigned i = 0; i < given; ++i) b.CreateStore(b.CreateBitCast(call->getArgOperand(i), i32()), fragment(b, i));
+  for (auto [i, x] : llvm::enumerate(registers)) b.CreateStore(x, fragment(b, i));
   setField(b, offsetof(Thread, from), number);
   setField(b, offsetof(Thread, wait), b.getInt32(uint32_t(Wait::Exchange)));
   setField(b, offsetof(Thread, site), b.getInt32(++sites));
   splitAt(call, false);
   IRBuilder<> after(call);
   number = field(after, offsetof(Thread, number), i32());
-  Value *ask = field(after, offsetof(Thread, fragmentOf), pointer());
   auto *signature = FunctionType::get(i32(), {pointer(), i32(), i32()}, false);
-  Value *begin = after.CreateAnd(number, after.getInt32(~31u)), *lane = after.CreateAnd(number, after.getInt32(31));
+  Value *ask = field(after, offsetof(Thread, fragmentOf), pointer()), *begin = after.CreateAnd(number, ~(warp - 1)),
+        *lane = after.CreateAnd(number, warp - 1);
+  return {IRBuilder<>(call), begin, lane, {signature, ask}, thread};
+}
+
+static Function *stepOf(Module &m, CallInst *call) {
+  return m.getFunction(("unit." + call->getCalledFunction()->getName()).str());
+}
+
+Value *KernelRewrite::mmaTile(CallInst *call) {
+  Function *step = stepOf(m, call);
+  unsigned words = step->arg_size() / 2, fourths = words / 4, given = 3 * fourths;
+  IRBuilder<> before(call);
+  SmallVector<Value *, 8> registers;
+  for (unsigned i = 0; i < given; ++i) registers.push_back(before.CreateBitCast(call->getArgOperand(i), i32()));
+  Fragments all = giveFragments(call, registers, 32);
+  IRBuilder<> &b = all.b;
   // Word w of what lanes 4 * point ... have: four lanes, then their next register.
   auto wordsOf = [&](Value *point, unsigned registers, unsigned step) {
-    SmallVector<Value *, 8> all;
-    for (unsigned w = 0; w < words; ++w) {
-      Value *from = after.CreateAdd(begin, after.CreateAdd(after.CreateShl(point, 2), after.getInt32(w % 4)));
-      all.push_back(after.CreateCall(signature, ask, {thread, from, after.getInt32(registers + w / 4 * step)}));
-    }
-    return all;
+    SmallVector<Value *, 8> out;
+    for (unsigned w = 0; w < words; ++w)
+      out.push_back(all.word(b.CreateAdd(b.CreateShl(point, 2), b.getInt32(w % 4)), registers + w / 4 * step));
+    return out;
   };
-  Value *row = after.CreateLShr(lane, 2), *pair = after.CreateShl(after.CreateAnd(lane, after.getInt32(3)), 1);
+  Value *row = b.CreateLShr(all.lane, 2), *pair = b.CreateShl(b.CreateAnd(all.lane, 3), 1);
   SmallVector<Value *, 8> rows[] = {wordsOf(row, 0, 2), wordsOf(row, 1, 2)};
-  SmallVector<Value *, 8> columns[] = {wordsOf(pair, 2 * fourths, 1),
-                                       wordsOf(after.CreateOr(pair, after.getInt32(1)), 2 * fourths, 1)};
+  SmallVector<Value *, 8> columns[] = {wordsOf(pair, 2 * fourths, 1), wordsOf(b.CreateOr(pair, 1), 2 * fourths, 1)};
   Value *result = PoisonValue::get(call->getType());
   for (unsigned i = 0; i < 4; ++i) {
     SmallVector<Value *, 17> in(rows[i / 2].begin(), rows[i / 2].end());
     in.append(columns[i % 2].begin(), columns[i % 2].end());
     in.push_back(call->getArgOperand(given + i));
-    result = after.CreateInsertValue(result, after.CreateCall(step, in), i);
+    result = b.CreateInsertValue(result, b.CreateCall(step, in), i);
   }
   return result;
+}
+
+/// Two words of the row and of the column whose number is the lane's lowest five bits; the other lane with these has
+/// the other two.
+Value *KernelRewrite::mfmaTile(CallInst *call) {
+  Function *step = stepOf(m, call);
+  IRBuilder<> before(call);
+  SmallVector<Value *, 4> registers;
+  for (unsigned operand : {0, 1}) {
+    Value *both = before.CreateBitCast(call->getArgOperand(operand), FixedVectorType::get(i32(), 2));
+    for (uint64_t w : {0, 1}) registers.push_back(before.CreateExtractElement(both, w));
+  }
+  Fragments all = giveFragments(call, registers, 64);
+  IRBuilder<> &b = all.b;
+  auto append = [&](SmallVectorImpl<Value *> &out, Value *point, unsigned operand) {
+    for (unsigned w = 0; w < 4; ++w)
+      out.push_back(all.word(b.CreateAdd(point, b.getInt32(w / 2 * 32)), operand * 2 + w % 2));
+  };
+  Value *column = b.CreateAnd(all.lane, 31), *half = b.CreateLShr(all.lane, 5), *sums = call->getArgOperand(2);
+  for (unsigned r = 0; r < 16; ++r) {
+    Value *row = b.CreateAdd(b.CreateShl(half, 2), b.getInt32(r / 4 * 8 + r % 4));
+    SmallVector<Value *, 9> in;
+    append(in, row, 0);
+    append(in, column, 1);
+    in.push_back(b.CreateExtractElement(sums, r));
+    sums = b.CreateInsertElement(sums, b.CreateCall(step, in), r);
+  }
+  return sums;
 }
 
 Error KernelRewrite::replaceCalls() {
@@ -316,8 +375,8 @@ Error KernelRewrite::replaceCalls() {
       break;
     }
     default:
-      if (callee->getName().starts_with("llvm.nvvm.mma.")) {
-        result = matrixTile(call);
+      if (Tile tile = tileOf(call); tile != Tile::None) {
+        result = tile == Tile::Mma ? mmaTile(call) : mfmaTile(call);
         break;
       }
       if (callee->getName().starts_with("llvm.nvvm.") || callee->getName().starts_with("llvm.amdgcn."))
