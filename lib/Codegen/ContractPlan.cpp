@@ -514,6 +514,9 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     }
     chooseTile(p, registers, lanes, parts, moves, exceedsL2, false, panelOfBoth(spec),
                once ? mostTile : tileRows(spec, s, target, !laneInB, mLabels), columns, mostVectors, mostSums);
+    if (target.tiles && s.unit && llvm::StringRef(s.unit->text) == "amx32" &&
+        lanes == 16) // four tiles of sums, or fewer
+      p.mr = m >= 32 ? 32 : m >= 16 ? 16 : std::max<int64_t>(m, 1), p.unroll = parts[0].first >= 32 ? 2 : 1;
   };
   tileFor({});
   bool isShort = *target.name && taps <= mostTaps && isFloat(r->dtype); // a GPU's threads have no tiles of this kind

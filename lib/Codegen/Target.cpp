@@ -13,6 +13,9 @@ static const char *const vnniFeatures[] = {"avx",      "avx2",     "bmi1",     "
 static const char *const bf16Features[] = {"avx",      "avx2",     "bmi1",     "bmi2",        "f16c",
                                            "fma",      "abm",      "movbe",    "avx512f",     "avx512bw",
                                            "avx512cd", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16"};
+static const char *const amxFeatures[] = {"avx",      "avx2",        "bmi1",        "bmi2",     "f16c",     "fma",
+                                          "abm",      "movbe",       "avx512f",     "avx512bw", "avx512cd", "avx512dq",
+                                          "avx512vl", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_bf16"};
 static const char *const armFeatures[] = {"fp", "asimd"};
 
 static const char *const v3Flags[] = {"--target=x86_64-unknown-linux-gnu", "-march=x86-64-v3"};
@@ -22,6 +25,9 @@ static const char *const vnniFlags[] = {"--target=x86_64-unknown-linux-gnu", "-m
                                         "-mprefer-vector-width=512"};
 static const char *const bf16Flags[] = {"--target=x86_64-unknown-linux-gnu", "-march=x86-64-v4", "-mavx512vnni",
                                         "-mavx512bf16", "-mprefer-vector-width=512"};
+static const char *const amxFlags[] = {
+    "--target=x86_64-unknown-linux-gnu", "-march=x86-64-v4", "-mavx512vnni", "-mavx512bf16", "-mamx-tile", "-mamx-bf16",
+    "-mprefer-vector-width=512"};
 static const char *const armFlags[] = {"--target=aarch64-unknown-linux-gnu", "-march=armv8-a"};
 
 static constexpr uint64_t KiB = 1024, MiB = 1024 * KiB;
@@ -36,6 +42,8 @@ static const Target rows[] = {
      vnniFeatures, vnniFlags, true},
     {"cpu:x86-64-v4+avx512bf16", Arch::X86_64, 6, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, 24 * MiB, 16,
      bf16Features, bf16Flags, true},
+    {"cpu:x86-64-v4+amxbf16", Arch::X86_64, 7, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, 24 * MiB, 16,
+     amxFeatures, amxFlags, true, true},
     {"cpu:aarch64", Arch::AArch64, 1, 16, 32, false, false, false, 16, 64 * KiB, 512 * KiB, 8 * MiB, 16, armFeatures,
      armFlags},
 };

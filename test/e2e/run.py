@@ -55,6 +55,7 @@ DTYPES |= {f"{k}{b}": getattr(np, f"{'u' if k == 'u' else ''}int{b}") for k in "
 
 CCACHE = Path(__file__).resolve().parents[2] / "cmake/ccache"
 LEVELS = ("cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:aarch64")  # those that are compiled where none is named
+TILES = "cpu:x86-64-v4+amxbf16"
 GPUS = ("cuda:sm_90", "hip:gfx942")  # warps of 32 and waves of 64
 
 
@@ -213,6 +214,12 @@ class Module:
                         "-w", "-fPIC", "-c", source.name, "-o", part.name, cwd=folder)
                 command(compiler, "-shared", part, "-o", library)
                 self.programs.append((compiler, ctypes.CDLL(str(library))))
+            if TILES in self.wants.get("targets", []) and "avx512vl" in cpu:  # tiles of AMX in plain C
+                command(self.bin / "astra-compile", path, "--emit=c", "-o", folder / "tiles.c", f"--target={TILES}")
+                command(CCACHE, "clang-22", "-std=gnu11", "-march=x86-64-v4", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-w",
+                        "-fPIC", "-include", Path(__file__).resolve().parent / "tiles.h", "-c", "tiles.c", "-o", "tiles.o", cwd=folder)
+                command("clang-22", "-shared", folder / "tiles.o", "-o", folder / "tiles.so", "-lm")
+                self.programs.append(("tiles", ctypes.CDLL(str(folder / "tiles.so"))))
 
     def check_program(self, compiler, library, dims, here, before, states):
         """The same call through the C functions, which need no runtime."""
@@ -250,6 +257,8 @@ class Module:
         status = getattr(library, name)(*values)
         if status != 0:
             raise Failure(f"{self.path}: {name} by {compiler} gave {status}")
+        if compiler == "tiles" and not library.tile_dots_done():
+            raise Failure(f"{self.path}: {name} by {compiler} multiplied no tile")
         for x, y in zip(outputs + kept, expected + after):
             if x[tuple(slice(n) for n in y.shape)].tobytes() != y.tobytes():
                 raise Failure(f"{self.path}: {name} by {compiler} differs, files in {here}")

@@ -31,6 +31,7 @@ struct Target {
   llvm::ArrayRef<const char *> features; // names of Linux's /proc/cpuinfo that must be there
   llvm::ArrayRef<const char *> clangFlags;
   bool onRequest = false; // compiled only where it is named
+  bool tiles = false;     // AMX: 16 rows of 16 sums are a register
 };
 
 /// Whether a store writes a whole line of the caches at once: only such go past them.

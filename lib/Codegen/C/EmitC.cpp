@@ -459,12 +459,14 @@ llvm::Expected<std::string> FunctionEmitter::run() {
     case InstKind::Define: define(i); break;
     case InstKind::LoopBegin:
       if (auto rows = arranged.rows.find(n); rows != arranged.rows.end()) pointToRows(rows->second, i.uop);
+      if (auto tiles = tilesOf(n); !tiles.empty()) tileLoop(n, tiles), tiled.push_back(i.uop);
       beginLoop(i.uop);
       if (arranged.spilling.count(n)) line("SPILL_VECTORS;");
       break;
     case InstKind::LoopEnd:
       rowOf.clear(); // those are of innermost loops
       endLoop(i.uop);
+      if (!tiled.empty() && tiled.back() == i.uop) line("#endif"), tiled.pop_back();
       break;
     case InstKind::AccInit: {
       if (isVectorOfBools(i.uop)) masks[i.uop] = maskOf(i.uop->src[0]);
@@ -500,7 +502,7 @@ static bool isIdentifier(llvm::StringRef s) {
   return !s.empty() && !llvm::isDigit(s[0]) && llvm::all_of(s, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-llvm::Expected<std::string> astra::emitC(Context &, llvm::ArrayRef<LinearKernel> kernels, const Target &target,
+llvm::Expected<std::string> astra::emitC(Context &c, llvm::ArrayRef<LinearKernel> kernels, const Target &target,
                                          llvm::ArrayRef<UOpRef> dims) {
   Helpers h;
   std::string functions;
@@ -508,7 +510,7 @@ llvm::Expected<std::string> astra::emitC(Context &, llvm::ArrayRef<LinearKernel>
   auto emit = [&](const LinearKernel &k, llvm::ArrayRef<UOpRef> dims, bool isStep) -> llvm::Error {
     names.push_back(k.name);
     if (!isIdentifier(k.name)) return llvm::createStringError("kernel name '" + k.name + "' is not an identifier of C");
-    FunctionEmitter emitter(h, k, target, dims, isStep);
+    FunctionEmitter emitter(c, h, k, target, dims, isStep);
     auto f = emitter.run();
     if (!f) return f.takeError();
     functions += *f;

@@ -17,8 +17,9 @@ inline bool isVectorOfBools(UOpRef x) { return x->dtype == DType::Bool && x->ran
 class FunctionEmitter {
 public:
   /// isStep: the function is called by another one, for all of its items.
-  FunctionEmitter(Helpers &h, const LinearKernel &k, const Target &t, llvm::ArrayRef<UOpRef> dims, bool isStep = false)
-      : h(h), k(k), target(t), dims(dims), isStep(isStep), arranged(arrangeTiles(k.linear, t)) {}
+  FunctionEmitter(Context &c, Helpers &h, const LinearKernel &k, const Target &t, llvm::ArrayRef<UOpRef> dims,
+                  bool isStep = false)
+      : context(c), h(h), k(k), target(t), dims(dims), isStep(isStep), arranged(arrangeTiles(k.linear, t)) {}
   /// The function, behind those that it calls.
   llvm::Expected<std::string> run();
   llvm::ArrayRef<std::string> outlinedNames() const { return outlined; }
@@ -66,7 +67,22 @@ private:
   void prefetch(const Inst &i);
   void call(const Inst &i);
   size_t arrayOf(UOpRef stage) const; // its number
+  // Matrix units on tiles (UnitTiles.cpp).
+  using Words = llvm::SmallVector<UOpRef, 16>; // loads
+  struct UnitTile {                            // a tile of sums
+    std::vector<UOpRef> folds;
+    Words rows;    // the first word of each
+    Words columns; // all words
+    UOpRef rowStep, columnStep;
+    unsigned rowTile, columnTile;
+  };
+  UOpRef apart(UOpRef from, UOpRef to);
+  UOpRef stepOf(llvm::ArrayRef<UOpRef> loads);
+  bool wordsOf(UOpRef fold, Words &row, Words &columns);
+  std::vector<UnitTile> tilesOf(size_t begin);
+  void tileLoop(size_t begin, llvm::ArrayRef<UnitTile> tiles);
 
+  Context &context;
   Helpers &h;
   const LinearKernel &k;
   const Target &target;
@@ -84,6 +100,8 @@ private:
   unsigned rowPointers = 0;
   std::vector<UOpRef> loops; // by region, without the first, which is the function
   std::vector<unsigned> usedDims;
+  llvm::DenseSet<UOpRef> speculative; // loads of the loop whose tiles are asked for
+  std::vector<UOpRef> tiled;          // ranges of loops that stand behind their form by tiles
   std::string error;
   unsigned parallelLoops = 0;
 };

@@ -134,6 +134,14 @@ typedef VECTOR(__bf16, 32) pair_bf16;
     __builtin_memcpy((i8 *)&r + i, &z, sizeof r < 64 ? sizeof r : 64); \
   }
 #endif
+/* Tiles of AMX, registers by number. What does without it gives the macros beforehand. */
+#if defined(__AMX_BF16__) && defined(__clang__) && !defined(TILE_DOT)
+#define TILE_SHAPE(p) __builtin_ia32_tile_loadconfig(p)
+#define TILE_LOAD(t, p, step) __builtin_ia32_tileloadd64(t, p, step)
+#define TILE_STORE(t, p, step) __builtin_ia32_tilestored64(t, p, step)
+#define TILE_DOT(c, a, b) __builtin_ia32_tdpbf16ps(c, a, b)
+#define TILE_RELEASE() __builtin_ia32_tilerelease()
+#endif
 /* Element i is wanted soon. It need not exist: the address is a number. */
 #define PREFETCH(p, i) __builtin_prefetch((const void *)((u64)(p) + (u64)(i) * sizeof *(p)))
 /* A whole line is stored without a place in the caches, if it begins at this address; at the end stores are ordered. */

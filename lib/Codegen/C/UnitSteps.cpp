@@ -85,6 +85,8 @@ std::string Helpers::unitStep(Combine kind, unsigned lanes) {
       head = std::string("\n#if defined(") + i.macro + ")\n  " + T + " r;\n  " + i.macro +
              "(r, w0, w1, c);\n  return r;\n#else\n",
       body += "#endif\n";
-  functions += "INLINE " + T + " " + name + "(" + params + T + " c) {" + head + body + "}\n";
+  // A call costs little beside a step of so many words, whose body is long.
+  const char *how = step.words > 8 ? "static __attribute__((noinline, unused)) " : "INLINE ";
+  functions += how + T + " " + name + "(" + params + T + " c) {" + head + body + "}\n";
   return name;
 }

@@ -1,7 +1,7 @@
 //===- Cpu.cpp: CPU feature tables ----------------------------------------===//
 // Takes:    CPUID and XGETBV, or the auxiliary vector.
 // Gives:    one row per feature; names are those of Linux's /proc/cpuinfo, with LLVM's spelling where it differs.
-// Keeps:    a feature counts only if the OS saves its registers.
+// Keeps:    a feature counts only if the OS saves its registers. It is asked to save those of AMX.
 // Does not: cache (asked a few times per load).
 #include "Cpu.h"
 
@@ -9,6 +9,8 @@ using namespace astra::rt;
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace {
 
@@ -84,6 +86,12 @@ uint64_t savedState() {
   return lo | uint64_t(hi) << 32;
 }
 
+/// Tiles are 8 KiB that Linux saves for those alone that asked for it (ARCH_REQ_XCOMP_PERM). What has asked may again.
+bool maySaveTiles() {
+  constexpr long request = 0x1023, tileData = 18;
+  return syscall(SYS_arch_prctl, request, tileData) == 0;
+}
+
 } // namespace
 
 int astra::rt::cpuHasFeature(const char *name) {
@@ -91,7 +99,8 @@ int astra::rt::cpuHasFeature(const char *name) {
     if (strcmp(f.name, name) != 0) continue;
     unsigned regs[4];
     if (!__get_cpuid_count(f.leaf, f.subleaf, &regs[A], &regs[B], &regs[C], &regs[D])) return 0;
-    return (regs[f.reg] >> f.bit & 1) && (savedState() & f.state) == f.state;
+    if (!(regs[f.reg] >> f.bit & 1) || (savedState() & f.state) != f.state) return 0;
+    return f.state != amxState || maySaveTiles();
   }
   return -1;
 }
