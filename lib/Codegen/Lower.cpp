@@ -52,6 +52,7 @@ Kernel Lowering::kernel() {
   k.nonTemporal = plan.nonTemporal;
   k.prefetchByItems = plan.kind == PlanKind::Rows;
   k.hints = std::move(values.hints);
+  k.warpGroups = std::move(warpGroups);
   return k;
 }
 

@@ -109,8 +109,15 @@ void Lowering::block(const Phase &phase) {
   auto unrolled = [&](unsigned count) { return count > 1 ? values.range(num(count), RangeKind::Unroll) : num(0); };
   UOpRef lane = plan.lanes > 1 ? values.range(num(plan.lanes), RangeKind::Vector) : num(0);
   UOpRef right = values.digit(wide, 1), below = values.digit(plan.mc, wide);
-  UOpRef nVector = add(mul(unrolled(plan.unroll), num(wide * plan.lanes)), mul(right, num(plan.lanes)));
-  UOpRef nOwn = add(nVector, lane), mOwn = add(mul(below, num(plan.mr)), unrolled(plan.mr));
+  UOpRef vector = unrolled(plan.unroll), row = unrolled(plan.mr);
+  UOpRef nVector = add(mul(vector, num(wide * plan.lanes)), mul(right, num(plan.lanes)));
+  UOpRef nOwn = add(nVector, lane), mOwn = add(mul(below, num(plan.mr)), row);
+  if (plan.warpGroups) { // the instruction's rows: 16 of each warp, two of a thread, of each 64 of a group
+    UOpRef group = div(below, num(32)), warp = mod(div(below, num(8)), num(4));
+    mOwn = add(add(mul(group, num(32 * plan.mr)), mul(div(row, num(2)), num(64))),
+               add(add(mul(warp, num(16)), mul(mod(row, num(2)), num(8))), mod(below, num(8))));
+    mOwn = simplifyIndex(c, mOwn);
+  }
 
   auto label = [&](int64_t l, UOpRef i) {
     return simplifyIndex(c, add(num(phase.labels[l].first), mul(i, num(phase.labels[l].step))));
@@ -146,7 +153,25 @@ void Lowering::block(const Phase &phase) {
   }
   if (chains > 1) values.shared.chains = chains, values.shared.chain = values.digit(chains, wide * plan.mc);
   values.shared.place = {below, right};
-  values.shared.threads = plan.threads;
+  values.shared.threads = plan.warpGroups ? 0 : plan.threads;
+  if (plan.warpGroups) {
+    values.warpGroups = {row, vector, lane, plan.mr, plan.unroll, plan.lanes};
+    // The number of a line: labels of the batch in the order of the operand's memory, then rows or columns.
+    auto side = [&](bool inB, UOpRef first, int64_t most, UOpRef all) {
+      const Placed &x = *llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.rootOp->src[inB]; });
+      UOpRef line = num(0), lines = num(1);
+      for (const MemoryDim &d : x.layout.dims) {
+        int64_t l = (inB ? s.b : s.a)[d.axis].terms[0].first;
+        if (l >= s.kept || l == plan.nLabel || llvm::is_contained(plan.mLabels, l)) continue;
+        line = add(mul(line, kept[l]), index[l]), lines = mul(lines, kept[l]);
+      }
+      return WarpGroupTile::Side{unsigned(&x - spec.inputs.data()), simplifyIndex(c, add(mul(line, all), first)), most,
+                                 simplifyIndex(c, mul(lines, all))};
+    };
+    int64_t words = 1;
+    for (UOpRef e : spec.rootOp->indices().slice(s.kept, s.reduced)) words *= *e->constIndex();
+    warpGroups = {side(!laneInB, m0, down, m), side(laneInB, n0, across, n), words};
+  }
   values.shared.kc = plan.kc;
   values.shared.copied = plan.stages > 0;
   values.phase = {&phase, index};
@@ -155,6 +180,7 @@ void Lowering::block(const Phase &phase) {
   storeSum(index, edge);
   values.phase = {};
   values.shared = {};
+  values.warpGroups = {};
 }
 
 void Lowering::contract(const Phase &phase) {

@@ -60,6 +60,7 @@ private:
   const RowTile *rowTile; // null: all rows
   ValueAt values;
   std::vector<UOpRef> stores;
+  std::optional<WarpGroupTile> warpGroups;
   llvm::DenseSet<UOpRef> known; // data dims as kernels read them
 };
 

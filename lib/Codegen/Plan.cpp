@@ -49,6 +49,7 @@ const Step steps[] = {
     {"spill-sums", &Plan::spillSums, {K::Contract}, &Plan::spillSums, true},
     {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::mc, true},
     {"stages", &Plan::stages, {K::Contract}, &Plan::stages, true},
+    {"warp-groups", &Plan::warpGroups, {K::Contract}, &Plan::warpGroups, true},
     {"transpose", &Plan::transpose, {K::Map}, &Plan::transpose, true, "turn"},
     {"prefetch", &Plan::prefetch, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::prefetch, false, "ahead"},
     {"prefetch-panel", &Plan::prefetchPanel, {K::Contract}, &Plan::prefetchPanel, false, "next"},

@@ -107,6 +107,13 @@ public:
     llvm::SmallVector<UOpRef, 2> place; // the digits of the number that tell which points a thread has
   } shared;
 
+  // Of a tile that warp groups make: what runs along the sums of a thread, rows, vectors of columns and their lanes. All
+  // of them are an array that the groups fill.
+  struct {
+    UOpRef row = nullptr, vector = nullptr, lane = nullptr;
+    int64_t rows = 0, vectors = 0, lanes = 0;
+  } warpGroups;
+
   // Of a tile that is transposed: the digits of the thread's number along the innermost dim and along the other. An
   // operand whose elements are neighbours along the other is read from an array that the threads fill.
   struct Transpose {

@@ -391,6 +391,7 @@ private:
   UOpRef sumOfBlock();
   UOpRef spilled(UOpRef sum, UOpRef of) { return c.make(Op::At, {c.make(Op::Stage, {sum, tile}), of}, {1}); }
   UOpRef sumOverBlocks(UOpRef v);
+  UOpRef ofWarpGroups(UOpRef v);
 };
 
 void ValueAt::Contraction::cutAtDomain() {
@@ -657,6 +658,18 @@ UOpRef ValueAt::Contraction::sumOverBlocks(UOpRef v) {
   return spills ? spilled(v, at.spill.tile) : v;
 }
 
+/// A sum as an element of the thread's own array of all its sums.
+UOpRef ValueAt::Contraction::ofWarpGroups(UOpRef v) {
+  const auto &of = at.warpGroups;
+  UOpRef row = at.range(c.index(of.rows), RangeKind::Fold),
+         column = at.range(c.index(of.vectors * of.lanes), RangeKind::Fold), lanes = c.index(of.lanes);
+  v = substituted(c, v, of.row, row);
+  v = substituted(c, v, of.vector, simplifyIndex(c, idxDiv(c, column, lanes)));
+  v = substituted(c, v, of.lane, simplifyIndex(c, idxMod(c, column, lanes)));
+  UOpRef own = idxAdd(c, idxMul(c, of.vector, lanes), of.lane);
+  return c.make(Op::At, {c.make(Op::Stage, {v, row, column}), of.row, own}, {1});
+}
+
 /// chain512: loops over blocks, then loops inside a block. Integers are exact in any order: a CPU adds them in one
 /// loop, the threads of a GPU share blocks.
 UOpRef ValueAt::Contraction::sum() {
@@ -674,6 +687,7 @@ UOpRef ValueAt::Contraction::sum() {
   loopOverBlocks();
   loopInBlock();
   UOpRef v = sumOverBlocks(sumOfBlock());
+  if (isRoot && at.warpGroups.row) return ofWarpGroups(v);
   return real ? zeroIfEmpty(c, v, lengths) : v;
 }
 

@@ -47,6 +47,20 @@ static Layout panelsAlong(unsigned rank, unsigned axis) {
   return l;
 }
 
+/// Whether the instruction of a unit reads both operands along the sum: a warp group's does (docs/gpu.md).
+static bool readsAlongSum(const ContractSpec &s) { return s.unit && llvm::StringRef(s.unit->text).starts_with("hopper"); }
+
+/// Lines along the sum: kept axes in their order, then those that are summed, in the order of their loops.
+static Layout alongSum(const ContractSpec &s, llvm::ArrayRef<AffineForm> forms) {
+  Layout l;
+  for (unsigned d = 0; d < forms.size(); ++d)
+    if (forms[d].terms[0].first < s.kept) l.dims.push_back({int64_t(d)});
+  for (int64_t label = s.kept; label < s.kept + s.reduced; ++label)
+    for (unsigned d = 0; d < forms.size(); ++d)
+      if (forms[d].terms[0].first == label) l.dims.push_back({int64_t(d)});
+  return l;
+}
+
 /// How many labels are summed; the words of a matrix unit's step are none.
 static int64_t summed(const ContractSpec &s) { return s.reduced - (s.unit ? 1 : 0); }
 
@@ -235,6 +249,8 @@ public:
   void storeBesideLanes(int64_t lanes);
   /// Has the operands along which lanes run as neighbours there.
   void storeAlongLanes(int64_t lanes);
+  /// Has the words of a unit whose instructions read both operands along the sum lie so; false where they cannot.
+  bool storeAlongSum();
   /// Copies that are worth it for the sum: into panels along own axes, or into lines along the sum.
   void repackForSum(int64_t lanes);
   Layout ofResult(int64_t lanes) const;
@@ -367,6 +383,18 @@ void Scheduler::ContractLayout::storeAlongLanes(int64_t lanes) {
   }
 }
 
+bool Scheduler::ContractLayout::storeAlongSum() {
+  if (!readsAlongSum(s) || operands[0] == operands[1]) return false;
+  for (unsigned o : {0u, 1u})
+    if (!llvm::all_of(formsOf(o), [](const AffineForm &f) { return f.isLabel(); })) return false;
+  for (unsigned o : {0u, 1u}) {
+    Layout l = alongSum(s, formsOf(o));
+    const Place *own = scheduler.places.find(operands[o]);
+    if (!own || own->layout != l) scheduler.repackHere(operands[o], l);
+  }
+  return true;
+}
+
 void Scheduler::ContractLayout::repackForSum(int64_t lanes) {
   for (unsigned o : {0u, 1u}) {
     UOpRef x = operands[o];
@@ -418,6 +446,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &vectorIndex) {
   ContractLayout layout(*this, r);
   vectorIndex = layout.cheapestLanes();
   layout.storeBesideLanes(vectorIndex);
+  if (layout.storeAlongSum()) return layout.ofResult(vectorIndex);
   if (vectorIndex >= 0) {
     layout.storeAlongLanes(vectorIndex);
     layout.repackForSum(vectorIndex);

@@ -6,7 +6,8 @@
 //           kernels, the target and the toolchain.
 // Does not: run anything (astra/Emulator, and the runtime's devices).
 //
-// A kernel's arguments are its buffers in the order of their slots, then the dims that it reads, as i64. Buffers begin
+// A kernel's arguments are its buffers in the order of their slots, then the dims that it reads, as i64, then its tensor
+// maps, 128 bytes each. Buffers begin
 // at multiples of 16 bytes. A block has `threads` threads; each `group` of them works on one item, so that a launch of
 // n items takes ceil(n / (threads / group)) blocks.
 #pragma once
@@ -31,7 +32,10 @@ struct GpuTarget {
   unsigned parts, partWarps, laneRegisters, registersAtOnce;
   uint64_t unitShared, blockShared;
   bool copiesAsync = false; // from global memory to shared memory, without registers
+  bool warpGroups = false;  // four warps multiply together, operands come by boxes of a tensor map
 };
+/// Threads of a warp group.
+inline constexpr unsigned groupThreads = 128;
 /// The most shared memory that a block of it can have: of NVIDIA's more than the code states by itself.
 uint64_t mostShared(const GpuTarget &target);
 /// Of the warps that a unit holds, how many of a hundred it has when it is full of blocks that take so much.
@@ -53,6 +57,8 @@ struct UnitInstruction {
 };
 /// The target's instruction for a step, or null.
 const UnitInstruction *unitInstruction(const GpuTarget &target, const UnitStep &step);
+/// The type of both operands in the instruction by which a warp group does a step for 64 rows and many columns, or "".
+llvm::StringRef warpGroupType(const GpuTarget &target, const UnitStep &step);
 /// The target of this name, or null.
 const GpuTarget *gpuTargetNamed(llvm::StringRef name);
 llvm::ArrayRef<GpuTarget> allGpuTargets();
@@ -72,12 +78,22 @@ struct GpuKernel {
   unsigned unrollK = 0;    // steps of a sum of shared operands that are a turn of their loop; 0: as LLVM likes
 };
 
+/// A buffer as lines of words of 32 bits, of which boxes come to shared memory: what the driver encodes as a tensor map.
+/// A box is 32 words of so many lines, its 16-byte parts in the order of the 128-byte swizzle.
+struct GpuMap {
+  uint32_t buffer;
+  UOpRef lines;   // over dims
+  uint64_t words; // of a line
+  uint32_t box;   // lines
+};
+
 /// What a launch must know.
 struct GpuLaunch {
   std::string name;
   unsigned threads, group;
   std::vector<uint32_t> dims;            // numbers in the dim vector, in the order of the arguments
   uint64_t shared = 0, privateBytes = 0; // of a block, of a thread
+  std::vector<GpuMap> maps = {};         // arguments behind the dims
 };
 
 struct GpuModule {

@@ -27,6 +27,7 @@
 #pragma once
 #include "astra/IR/Index.h"
 #include "astra/IR/UOp.h"
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,18 @@ struct KernelBuffer {
   UOpRef elements; // allocated number of elements, over dims
 };
 
+/// A product's tile whose sums the warp groups of a GPU make by an instruction of their own. Both operands are lines of
+/// words along the sum.
+struct WarpGroupTile {
+  struct Side {
+    unsigned buffer;
+    UOpRef first; // of its lines the number of the first one that the tile reads,
+    int64_t most; // how many it reads,
+    UOpRef lines; // and of all of them how many there are
+  } rows, columns;
+  int64_t words; // of a line
+};
+
 struct Kernel {
   std::string name;
   UOpRef sink = nullptr;
@@ -47,6 +60,7 @@ struct Kernel {
   unsigned prefetch = 0;             // the plan's prefetch distance in steps (Plan.h)
   bool prefetchByItems = false;      // steps are items, which are rows
   bool nonTemporal = false;          // whole cache lines are written by non-temporal stores
+  std::optional<WarpGroupTile> warpGroups = {}; // the array of its sums is what they fill
   std::vector<UOpRef> hints;         // loads whose elements are prefetched in the innermost loop that they depend on
 };
 

@@ -26,6 +26,8 @@
 //       on a GPU: a tile of 128 by 256, 128 sums of a thread; those of whole chains are in shared memory
 //   contract: n 1; m 0; mr 1; vector 1; nr 1; threads 64; split-k 2; mc 1; kc 16; pipeline 2
 //       on a GPU: 32 columns of one row, two threads have a chain each of the sum of each
+//   contract: n 1; m 0; mr 2; vector 2; nr 32; row-block 8; threads 256; mc 64; kc 32; stages 4; warp-groups 2
+//       on a GPU: a tile of 128 by 256 of a matrix unit, of which two warp groups have 64 rows each
 //   map: merge 4; vector 16; unroll 4
 //       the 4 innermost memory dims as one loop (but the axis of a running sum or scatter: a loop around a store)
 //   map: merge 1; vector 16; unroll 1; tile 16
@@ -138,6 +140,10 @@ struct Plan {
   // of a GPU, contract with mc: 1: what a thread adds up of a sum's blocks (chain512) lies in shared memory, a place
   // for each thread and sum, so that registers have the sums of one block alone. 0: it is in registers too
   unsigned spillSums = 0;
+  // of a GPU whose warp groups multiply by an instruction of their own, contract with mc of a matrix unit: so many of
+  // them, of 128 threads each, have 64 rows by all columns of the tile, or several times that, one below another; one
+  // more brings the operands to the ring of `stages` places. kc is 32 words. 0: warps multiply, or threads
+  unsigned warpGroups = 0;
   // of a GPU, map: an item is a tile of so many elements along the memory dims behind number `merge` and
   // threads / transpose along that one, a thread an element; operands whose axes are the other way round are transposed
   // through shared memory

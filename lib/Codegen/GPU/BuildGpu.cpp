@@ -3,6 +3,7 @@
 // Gives:    PTX and, where ptxas is installed, a cubin; or HSACO, linked by lld. What each kernel takes is read back:
 //           from ptxas's report, from the notes of HSACO.
 // Keeps:    bytes a function of the module and the toolchain.
+#include "PtxCalls.h"
 #include "astra/Codegen/Machinery.h"
 #include "astra/Toolchain/TemporaryFolder.h"
 #include "astra/Toolchain/Toolchain.h"
@@ -51,9 +52,12 @@ void makeDynamic(llvm::Module &m, StringRef kernel) {
   uint64_t offset = 0;
   for (llvm::GlobalVariable &g : llvm::make_early_inc_range(m.globals())) {
     if (g.getAddressSpace() != sharedSpace || !g.getName().starts_with((kernel + ".shared").str())) continue;
+    llvm::Align alignment = g.getAlign().value_or(llvm::Align(64));
+    offset = llvm::alignTo(offset, alignment);
+    all->setAlignment(std::max(all->getAlign().value_or(alignment), alignment));
     llvm::Constant *at = llvm::ConstantInt::get(llvm::Type::getInt32Ty(c), offset);
     g.replaceAllUsesWith(llvm::ConstantExpr::getInBoundsGetElementPtr(byte, all, at));
-    offset = llvm::alignTo(offset + m.getDataLayout().getTypeAllocSize(g.getValueType()), 64);
+    offset += llvm::alignTo(m.getDataLayout().getTypeAllocSize(g.getValueType()), 64);
     g.eraseFromParent();
   }
 }
@@ -69,6 +73,7 @@ llvm::Expected<T> optimized(const GpuModule &g,
   if (!machine) return machine.takeError();
   for (const GpuLaunch &k : g.kernels)
     if (hasDynamicShared(k, *g.target)) makeDynamic(**m, k.name);
+  writePtxCalls(**m);
   optimize(**m, **machine, llvm::OptimizationLevel::O3);
   return use(**m, **machine);
 }

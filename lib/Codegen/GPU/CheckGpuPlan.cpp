@@ -29,6 +29,59 @@ std::string astra::unsharable(const KernelSpec &spec, const Plan &p, const GpuTa
   return "";
 }
 
+/// Whether both operands are lines along the sum, of labels as the tile walks them, for the warp groups of a GPU; else
+/// what they lack.
+std::string astra::unfitForGroups(const KernelSpec &spec, const Plan &p, const GpuTarget &t) {
+  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  if (!s.unit || warpGroupType(t, {s.unit, s.input, 0}).empty())
+    return std::string("warp groups of ") + t.name + " do no step of this sum";
+  if (!s.domain.empty() || !s.outside.empty() || spec.inPlace || spec.mostRows || storedPoints(spec) != spec.outputs[0].value ||
+      spec.outputs[0].value->op == Op::Pad)
+    return "not all of the product is computed";
+  int64_t words = 1;
+  for (UOpRef e : spec.rootOp->indices().slice(s.kept, s.reduced)) {
+    if (!e->constIndex() || *e->constIndex() < 1 || *e->constIndex() > int64_t(1) << 28)
+      return "the length of the sum is not fixed";
+    if ((words *= *e->constIndex()) > int64_t(1) << 28) return "the sum is too long";
+  }
+  llvm::SmallVector<int64_t, 4> batch;
+  for (bool inB : {false, true}) {
+    const auto &forms = inB ? s.b : s.a;
+    UOpRef x = spec.rootOp->src[inB];
+    auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
+    if (in == spec.inputs.end() || !in->begin.empty() || !in->layout.isPermuted() ||
+        llvm::ArrayRef(in->allocated) != llvm::ArrayRef<UOpRef>(x->shape))
+      return "an operand is computed where it is read";
+    for (auto [form, extent] : llvm::zip_equal(forms, x->shape))
+      if (!form.isLabel() || extent != spec.rootOp->indices()[form.terms[0].first]) return "an index is more than a label";
+    llvm::SmallVector<int64_t, 6> labels, own(p.mLabels.begin(), p.mLabels.end());
+    for (const MemoryDim &d : in->layout.dims) labels.push_back(forms[d.axis].terms[0].first);
+    if (hasLabel(forms, p.nLabel)) own = {p.nLabel};
+    for (int64_t l = s.kept; l < s.kept + s.reduced; ++l) own.push_back(l);
+    if (labels.size() < own.size() || llvm::ArrayRef(labels).take_back(own.size()) != llvm::ArrayRef(own))
+      return "an operand's lines do not go along the sum";
+    for (int64_t l : llvm::ArrayRef(labels).drop_back(own.size()))
+      if (l >= s.kept || l == p.nLabel || llvm::is_contained(p.mLabels, l)) return "an operand's labels lie in another order";
+  }
+  return "";
+}
+
+/// The numbers of a plan for warp groups; empty where they fit together.
+static std::string wrongGroups(const Plan &p) {
+  auto found = [&](unsigned Plan::*field) { return text(p, field); };
+  constexpr unsigned mostGroups = 2, boxWords = 32, mostColumns = 256, mostSums = 128, mostLines = 256;
+  if (p.warpGroups > mostGroups) return found(&Plan::warpGroups) + "; expected 1 or 2";
+  if (p.threads != p.warpGroups * groupThreads || p.mc * 4 != p.threads)
+    return found(&Plan::threads) + " with " + found(&Plan::mc) + "; each group has 128, four side by side";
+  if (p.lanes != 2 || p.unroll < 2 || 8 * p.unroll > mostColumns)
+    return found(&Plan::lanes) + " with " + found(&Plan::unroll) + "; expected 2, and 2 to 32";
+  if (p.mr < 2 || p.mr * p.unroll * p.lanes > mostSums || p.mc * p.mr > mostLines)
+    return found(&Plan::mr) + "; a thread has two rows of each 64 of its group, 128 sums, a block 256 rows at most";
+  if (p.kc != boxWords || p.stages < 2) return found(&Plan::kc) + " with " + found(&Plan::stages) + "; expected 32, and a ring";
+  if (p.split || p.spillSums || p.unrollK) return "a ring of boxes has no split-k, spill-sums or unroll-k";
+  return "";
+}
+
 llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const GpuTarget &t) {
   auto bad = [&](const llvm::Twine &why) { return refusePlan(spec, p, why); };
   auto found = [&](unsigned Plan::*field) { return text(p, field); };
@@ -93,10 +146,16 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
     if (p.pipeline != 1)
       return bad(found(&Plan::stages) + " with " + found(&Plan::pipeline) + "; expected 1 of a ring");
   }
+  if (p.warpGroups && !p.mc) return bad(found(&Plan::warpGroups) + " without mc: there is no shared tile");
   if (!p.mc) return p.kc ? bad(found(&Plan::kc) + " without mc: there is no shared tile") : llvm::Error::success();
   for (unsigned Plan::*field : {&Plan::mc, &Plan::kc, &Plan::mr, &Plan::unroll, &Plan::threads})
     if (!llvm::isPowerOf2_32(p.*field))
       return bad(found(field) + "; of a tile that threads share a power of two is expected");
+  if (p.warpGroups) {
+    std::string why = wrongGroups(p);
+    if (why.empty()) why = unfitForGroups(spec, p, t);
+    return why.empty() ? llvm::Error::success() : bad(found(&Plan::warpGroups) + " is not possible: " + why);
+  }
   if (p.mc > p.threads) return bad(found(&Plan::mc) + "; a block has " + llvm::Twine(p.threads) + " threads");
   ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   if (s.unit && (p.split || p.kc % (s.unit->block / matrixInputsInWord(s.inputs))))

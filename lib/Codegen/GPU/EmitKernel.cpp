@@ -333,7 +333,7 @@ Lanes KernelEmitter::fetch(size_t loop, V turn, V count) {
 /// LLVM unrolls such a loop, or none of its turns, or so many. Unrolled, what a thread keeps for itself is in
 /// registers. But where there is a loop inside, a tile's loads are all made before their values are used: AMDGPU's back
 /// end then has thousands of values for hundreds of registers.
-static L::LoopAnnotationAttr unrolled(mlir::OpBuilder &b, bool all, unsigned times = 0) {
+L::LoopAnnotationAttr gpu::unrolled(mlir::OpBuilder &b, bool all, unsigned times) {
   mlir::BoolAttr yes = b.getBoolAttr(true), none, never = all || times ? none : yes;
   mlir::IntegerAttr count = times ? b.getI32IntegerAttr(int32_t(times)) : mlir::IntegerAttr();
   auto unroll = L::LoopUnrollAttr::get(b.getContext(), never, count, {}, all ? yes : none, {}, {}, {});
@@ -379,6 +379,7 @@ llvm::Error KernelEmitter::prologue(GpuLaunch &launch) {
   auto global = L::LLVMPointerType::get(s.b.getContext(), Machine::globalSpace);
   llvm::SmallVector<mlir::Type> types(k.kernel->buffers.size(), global);
   types.append(reads.size(), s.i(64));
+  if (k.kernel->warpGroups) types.append(2, L::LLVMPointerType::get(s.b.getContext()));
   s.b.setInsertionPointToEnd(module.getBody());
   function = L::LLVMFuncOp::create(s.b, s.loc, k.name,
                                    L::LLVMFunctionType::get(L::LLVMVoidType::get(s.b.getContext()), types));
@@ -396,9 +397,11 @@ llvm::Error KernelEmitter::prologue(GpuLaunch &launch) {
   for (auto [i, d] : llvm::enumerate(reads)) dimValues[d] = function.getArgument(k.kernel->buffers.size() + i);
 
   UOpRef items = itemCount(c, k.kernel->sink);
-  unsigned w = fits32(0, items->hi + k.threads) ? 32 : 64, perBlock = k.threads / k.group;
+  unsigned w = fits32(0, items->hi + k.threads) ? 32 : 64, perBlock = k.kernel->warpGroups ? 1 : k.threads / k.group;
   V thread = machine.thread(), within = thread;
-  if (k.group > 1) {
+  if (k.kernel->warpGroups) { // a block has one item, whatever the threads that bring its operands are called
+    within = s.integer(32, 0), lane = thread;
+  } else if (k.group > 1) {
     within = s.udiv(thread, s.integer(32, k.group));
     lane = s.urem(thread, s.integer(32, k.group));
   }
@@ -409,8 +412,10 @@ llvm::Error KernelEmitter::prologue(GpuLaunch &launch) {
       values[x] = {s.band(number, uint64_t(*x->src[0]->constIndex() - 1))};
     }
   barriers.find(k, threads);
+  findWarpGroups();
   if (auto e = makeArrays(launch)) return e;
   makeSums(launch);
+  if (groups.sums) makeTileRing(launch);
   item = s.add(s.mul(s.zext(machine.block(), w), s.integer(w, perBlock)), s.zext(within, w));
   return llvm::Error::success();
 }
@@ -448,7 +453,10 @@ llvm::Expected<GpuLaunch> KernelEmitter::run() {
     const Inst &i = k.linear.insts[n];
     if (i.kind != InstKind::Define && i.kind != InstKind::AccUpdate) flushUnit();
     if (barriers.before.contains(n)) machine.barrier();
-    if (i.kind == InstKind::LoopBegin) {
+    if (groups.sums && n == groups.begin) {
+      multiplyByGroups();
+      n = barriers.endOf[n];
+    } else if (i.kind == InstKind::LoopBegin) {
       beginLoop(n);
       if (auto it = barriers.ahead.find(n); it != barriers.ahead.end()) n = it->second - 1;
     } else {
@@ -457,6 +465,7 @@ llvm::Expected<GpuLaunch> KernelEmitter::run() {
     if (!s.refused().empty()) return fail(s.refused());
   }
   L::ReturnOp::create(s.b, s.loc, mlir::ValueRange{});
+  if (k.kernel->warpGroups) launch.group = launch.threads;
   return launch;
 }
 

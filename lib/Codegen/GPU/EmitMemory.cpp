@@ -118,6 +118,12 @@ KernelEmitter::StagePlace KernelEmitter::stagePlace(size_t number, llvm::ArrayRe
 
 Lanes KernelEmitter::stageRead(const Inst &i) {
   UOpRef x = i.uop;
+  if (x->src[0] == groups.sums) {
+    auto row = x->indices()[0]->constIndex(), column = x->indices()[1]->constIndex();
+    if (!row || !column) return refuse("a sum of a warp group is read at no fixed place"), Lanes();
+    const Lanes &all = groups.result[*row];
+    return Lanes(all.begin() + *column, all.begin() + *column + lanesOf(x));
+  }
   size_t number = arrayOf(x->src[0]);
   const StageArray &a = k.linear.stages[number];
   unsigned lanes = lanesOf(x), bytes = std::max(1u, byteSize(x->dtype));
@@ -245,13 +251,13 @@ uint64_t KernelEmitter::slotElements(size_t number) {
   return llvm::alignTo(uint64_t(std::max<int64_t>(a.elements, 1)) * bytes, 64) / bytes;
 }
 
-L::GlobalOp KernelEmitter::sharedArray(size_t number, mlir::Type element, uint64_t count) {
+L::GlobalOp KernelEmitter::sharedArray(size_t number, mlir::Type element, uint64_t count, unsigned alignment) {
   auto type = L::LLVMArrayType::get(element, count);
   mlir::OpBuilder::InsertionGuard guard(s.b);
   s.b.setInsertionPointToStart(module.getBody());
   auto global =
       L::GlobalOp::create(s.b, s.loc, type, false, L::Linkage::Internal, k.name + ".shared" + std::to_string(number),
-                          mlir::Attribute(), 64, Machine::sharedSpace);
+                          mlir::Attribute(), alignment, Machine::sharedSpace);
   s.b.createBlock(&global.getInitializerRegion());
   L::ReturnOp::create(s.b, s.loc, V(L::UndefOp::create(s.b, s.loc, type)));
   return global;
@@ -303,6 +309,10 @@ llvm::Error KernelEmitter::makeArrays(GpuLaunch &launch) {
   for (auto [number, a] : llvm::enumerate(k.linear.stages)) {
     mlir::Type element = s.memoryType(a.stage->dtype);
     uint64_t bytes = std::max(1u, byteSize(a.stage->dtype));
+    if (a.stage == groups.sums) { // registers
+      arrays.push_back(nullptr);
+      continue;
+    }
     if (threads.isShared(a.stage)) {
       uint64_t count = slotElements(number) * (turns.contains(a.stage) ? std::max(k.stages, 2u) : 1);
       launch.shared += llvm::alignTo(count * bytes, 64);

@@ -264,7 +264,8 @@ llvm::Expected<GpuKernel> astra::gpuKernel(Context &c, const KernelSpec &spec, c
   auto l = linearizeInside(c, storage, spec.known, proved);
   if (!l) return l.takeError();
   unsigned group = plan.mc || plan.transpose || plan.split ? plan.threads : plan.warp ? plan.lanes : 1;
-  return GpuKernel{spec.name,     &storage, std::move(*l), plan.threads,        group,
+  unsigned threads = plan.threads + (plan.warpGroups ? groupThreads : 0);
+  return GpuKernel{spec.name,     &storage, std::move(*l), threads,             group,
                    plan.pipeline, proved,   plan.stages,   plan.spillSums != 0, plan.unrollK};
 }
 

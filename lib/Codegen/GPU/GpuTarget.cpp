@@ -7,12 +7,13 @@ using namespace astra;
 static constexpr uint64_t KiB = 1024;
 static const GpuTarget rows[] = {
     // name, flavour, chip, features, warp, threads, shared memory; parts, warps, registers, how many at once, shared
-    // memory, a block's part of it; asynchronous copies
+    // memory, a block's part of it; asynchronous copies, warp groups
     {"cuda:sm_75", GpuFlavour::CUDA, "sm_75", "+ptx80", 32, 1024, 48 * KiB, 4, 8, 512, 8, 64 * KiB, 0},
     {"cuda:sm_80", GpuFlavour::CUDA, "sm_80", "+ptx80", 32, 1024, 48 * KiB, 4, 16, 512, 8, 164 * KiB, KiB, true},
     {"cuda:sm_86", GpuFlavour::CUDA, "sm_86", "+ptx80", 32, 1024, 48 * KiB, 4, 12, 512, 8, 100 * KiB, KiB, true},
     {"cuda:sm_89", GpuFlavour::CUDA, "sm_89", "+ptx80", 32, 1024, 48 * KiB, 4, 12, 512, 8, 100 * KiB, KiB, true},
     {"cuda:sm_90", GpuFlavour::CUDA, "sm_90", "+ptx80", 32, 1024, 48 * KiB, 4, 16, 512, 8, 228 * KiB, KiB, true},
+    {"cuda:sm_90a", GpuFlavour::CUDA, "sm_90a", "+ptx80", 32, 1024, 48 * KiB, 4, 16, 512, 8, 228 * KiB, KiB, true, true},
     {"cuda:sm_100", GpuFlavour::CUDA, "sm_100", "+ptx86", 32, 1024, 48 * KiB, 4, 16, 512, 8, 228 * KiB, KiB, true},
     {"cuda:sm_120", GpuFlavour::CUDA, "sm_120", "+ptx87", 32, 1024, 48 * KiB, 4, 12, 512, 8, 100 * KiB, KiB, true},
     {"hip:gfx90a", GpuFlavour::HIP, "gfx90a", "", 64, 1024, 64 * KiB, 4, 8, 512, 8, 64 * KiB, 0},
@@ -38,11 +39,24 @@ static constexpr UnitInstruction instructions[] = {
 };
 
 const UnitInstruction *astra::unitInstruction(const GpuTarget &target, const UnitStep &step) {
+  llvm::StringRef chip(target.chip);
+  if (chip.starts_with("sm_")) chip.consume_back("a"); // what that one has besides is no mma.sync
   for (const UnitInstruction &i : instructions)
-    if (llvm::StringRef(step.unit->text) == i.unit && textOf(step.inputs) == i.input &&
-        llvm::StringRef(target.chip) == i.chip)
-      return &i;
+    if (llvm::StringRef(step.unit->text) == i.unit && textOf(step.inputs) == i.input && chip == i.chip) return &i;
   return nullptr;
+}
+
+llvm::StringRef astra::warpGroupType(const GpuTarget &target, const UnitStep &step) {
+  if (!target.warpGroups || !llvm::StringRef(step.unit->text).starts_with("hopper")) return "";
+  if (step.inputs.a != step.inputs.b) return "";
+  switch (step.inputs.a) {
+  case MatrixInput::BF16: return "bf16";
+  case MatrixInput::F16: return "f16";
+  case MatrixInput::TF32: return "tf32";
+  case MatrixInput::E4M3: return "e4m3";
+  case MatrixInput::E5M2: return "e5m2";
+  }
+  return "";
 }
 
 llvm::ArrayRef<GpuTarget> astra::allGpuTargets() { return rows; }

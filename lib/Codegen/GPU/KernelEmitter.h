@@ -95,7 +95,7 @@ private:
   void beginRing(size_t loop, V count);
   V turnRing(size_t loop, V turn, V count, V place);
   void again(size_t loop, V turn);
-  L::GlobalOp sharedArray(size_t number, mlir::Type element, uint64_t count);
+  L::GlobalOp sharedArray(size_t number, mlir::Type element, uint64_t count, unsigned alignment = 64);
   llvm::Error makeArrays(GpuLaunch &launch);
   void makeSums(GpuLaunch &launch);
   V sumPlace(UOpRef fold, unsigned lane);
@@ -132,6 +132,12 @@ private:
   void flushUnit();
   void updateUnit(UOpRef fold);
   L::LLVMFuncOp unitFunction(Combine kind);
+  // Warp groups (WarpGroups.cpp).
+  V ptx(llvm::StringRef name, llvm::ArrayRef<V> arguments, mlir::Type result = {});
+  void findWarpGroups();
+  void makeTileRing(GpuLaunch &launch);
+  void multiplyByGroups();
+  V indexOf(UOpRef x);
   Lanes laneFold(UOpRef fold);
   void beginLoop(size_t at);
   void endLoop();
@@ -157,8 +163,19 @@ private:
   Threads threads;                                     // what depends on which digits of the thread's number
   Barriers barriers;                                   // where they go; loops that go ahead of what they put
   llvm::DenseMap<size_t, V> slots;                     // by array: where in it the turn at hand is
+  // Of a tile that warp groups make (WarpGroups.cpp).
+  struct Groups {
+    UOpRef sums = nullptr;       // the stage that they fill; null: there is none
+    size_t begin = 0;            // the LoopBegin of what fills it
+    V ring, full, empty;         // places of the tile's operands; a barrier of each for who waits to read and to fill
+    llvm::SmallVector<V, 2> map; // of rows, of columns
+    std::vector<Lanes> result;   // by row of the thread
+  } groups;
   V lane;       // the thread's number among those of its item; null where each has its own
   V item, base; // the item's number; where those of the next parallel range begin
 };
+
+/// LLVM unrolls such a loop, or none of its turns, or so many.
+L::LoopAnnotationAttr unrolled(mlir::OpBuilder &b, bool all, unsigned times = 0);
 
 } // namespace astra::gpu

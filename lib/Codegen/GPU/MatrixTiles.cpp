@@ -201,7 +201,7 @@ bool KernelEmitter::multiplyMfma(llvm::ArrayRef<UOpRef> folds, const UnitInstruc
       V word = loadWord(of.array[isRow], place, w * of.apart[isRow]);
       both = L::InsertElementOp::create(s.b, s.loc, both, word, s.integer(32, w));
     }
-    mlir::Type half = step.input == MatrixInput::F16 ? mlir::Type(s.b.getF16Type()) : s.i(16);
+    mlir::Type half = step.inputs.a == MatrixInput::F16 ? mlir::Type(s.b.getF16Type()) : s.i(16);
     return L::BitcastOp::create(s.b, s.loc, mlir::VectorType::get(4, half), both);
   };
   auto type = mlir::VectorType::get(unit.rows(), s.f(32));

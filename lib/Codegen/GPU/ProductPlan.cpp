@@ -182,6 +182,27 @@ static bool chooseUnitTile(const KernelSpec &spec, const ContractSpec &s, const 
   return true;
 }
 
+/// A tile that warp groups multiply: the largest of which there are enough for a chip.
+static void chooseGroupTile(const KernelSpec &spec, const ContractSpec &s, Plan &p) {
+  struct Tile {
+    unsigned groups, rows, vectors, stages;
+  };
+  static constexpr Tile tiles[] = {{2, 2, 32, 4}, {2, 2, 16, 6}, {1, 2, 16, 6}, {1, 2, 8, 8}, {1, 2, 4, 8}};
+  constexpr int64_t units = 128, band = 8;
+  int64_t m = 1, n = likely(spec.rootOp->shape[p.nLabel]), others = 1;
+  for (int64_t l = 0; l < s.kept; ++l)
+    if (l != p.nLabel) (llvm::is_contained(p.mLabels, l) ? m : others) *= likely(spec.rootOp->shape[l]);
+  for (const Tile &t : tiles) {
+    int64_t down = 32 * t.groups * t.rows, across = 8 * t.vectors, below = (m + down - 1) / down,
+            beside = (n + across - 1) / across;
+    p.warpGroups = t.groups, p.threads = t.groups * groupThreads, p.mc = p.threads / 4;
+    p.mr = t.rows, p.unroll = t.vectors, p.lanes = 2, p.kc = 32, p.stages = t.stages;
+    p.block = beside >= band && below % band == 0 ? unsigned(band) : 0;
+    if (below * beside * others >= units) break;
+  }
+  p.pipeline = 1, p.split = 0, p.unrollK = 0;
+}
+
 bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
   ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   const Placed &out = spec.outputs[0];
@@ -199,6 +220,10 @@ bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &t
         !llvm::is_contained(p.mLabels, d.axis))
       p.mLabels.push_back(d.axis);
   if (!unsharable(spec, p, target).empty()) return false;
-  return s.unit ? chooseUnitTile(spec, s, *unitInstruction(target, {s.unit, s.input, 0}), p)
+  constexpr int64_t fewest = 16; // rows that are worth a tile of 64
+  int64_t m = 1;
+  for (int64_t l : p.mLabels) m *= likely(spec.rootOp->shape[l]);
+  if (s.unit && m >= fewest && unfitForGroups(spec, p, target).empty()) return chooseGroupTile(spec, s, p), true;
+  return s.unit ? chooseUnitTile(spec, s, *unitInstruction(target, {s.unit, s.inputs, 0}), p)
                 : TileSearch(c, spec, target, p).run();
 }

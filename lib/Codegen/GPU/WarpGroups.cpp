@@ -1,0 +1,200 @@
+//===- WarpGroups.cpp: a tile that warp groups multiply --------------------===//
+// Takes:    a kernel whose threads' sums are an array (Kernel::warpGroups), and of how many places the ring has.
+// Gives:    in place of the loops that fill the array: a warp group more than the plan has, one thread of which brings
+//           boxes of both operands to a ring in shared memory; the others wait for a place of it, multiply by their
+//           instruction, and say when the place is free again. What they have then is in registers.
+// Keeps:    the order of the sum: words from the first to the last, eight a step; zeros behind the end change no sum.
+// Does not: read operands by threads; know what becomes of the sums.
+//
+// A place of the ring has 32 words of every line of the tile, 128 bytes, in the swizzle that both the copy and the
+// instruction know. Each place has two barriers: `full` counts the copies' bytes, `empty` the warps that have read it.
+// Before it multiplies, a turn of the loop waits for the place; after it, for the multiplications of the turn before,
+// whose place is free then. So one turn's are always at work.
+#include "KernelEmitter.h"
+#include "PtxCalls.h"
+
+using namespace astra;
+using namespace astra::gpu;
+
+static constexpr unsigned boxWords = 32, boxBytes = 4 * boxWords, stepsOfBox = 4;
+
+/// Registers of a thread that brings operands, and of one that multiplies; 0: as the block has them.
+static std::pair<unsigned, unsigned> registersOf(unsigned groups) {
+  return groups == 2 ? std::pair(40u, 232u) : std::pair(0u, 0u);
+}
+
+V KernelEmitter::ptx(llvm::StringRef name, llvm::ArrayRef<V> arguments, mlir::Type result) {
+  auto f = module.lookupSymbol<L::LLVMFuncOp>(name);
+  if (!f) {
+    mlir::OpBuilder::InsertionGuard guard(s.b);
+    s.b.setInsertionPointToStart(module.getBody());
+    llvm::SmallVector<mlir::Type> types;
+    for (V v : arguments) types.push_back(v.getType());
+    mlir::Type out = result ? result : mlir::Type(L::LLVMVoidType::get(s.b.getContext()));
+    f = L::LLVMFuncOp::create(s.b, s.loc, name, L::LLVMFunctionType::get(out, types));
+    f.setConvergent(true);
+  }
+  auto call = L::CallOp::create(s.b, s.loc, f, mlir::ValueRange(arguments));
+  return result ? V(call.getResult()) : V();
+}
+
+void KernelEmitter::findWarpGroups() {
+  if (!k.kernel->warpGroups) return;
+  for (const StageArray &a : k.linear.stages)
+    if (UOpRef v = a.stage->src[0]; v->op == Op::Fold && unitStepOf(Combine(v->ints[0]))) groups.sums = a.stage;
+  for (size_t n = 0; groups.sums && n < k.linear.insts.size(); ++n) {
+    const Inst &i = k.linear.insts[n];
+    if (i.kind != InstKind::LoopBegin || i.uop != groups.sums->indices()[0]) continue;
+    groups.begin = n;
+    return;
+  }
+  refuse("the sums of a tile of warp groups are no array of a thread");
+}
+
+void KernelEmitter::makeTileRing(GpuLaunch &launch) {
+  const WarpGroupTile &t = *k.kernel->warpGroups;
+  uint64_t place = uint64_t(t.rows.most + t.columns.most) * boxBytes;
+  size_t number = k.linear.stages.size() + spilled.size();
+  auto place0 = [&](size_t n, mlir::Type element, uint64_t count, unsigned alignment) -> V {
+    L::GlobalOp global = sharedArray(number + n, element, count, alignment);
+    return L::AddressOfOp::create(s.b, s.loc, global);
+  };
+  groups.empty = place0(2, s.i(64), k.stages, 64);
+  groups.full = place0(1, s.i(64), k.stages, 64);
+  groups.ring = place0(0, s.i(32), place / 4 * k.stages, 1024);
+  unsigned first = function.getNumArguments() - 2;
+  auto bytes = L::LLVMArrayType::get(s.i(8), 128);
+  for (const auto *side : {&t.rows, &t.columns}) {
+    unsigned argument = first + groups.map.size();
+    function.setArgAttr(argument, "llvm.byval", mlir::TypeAttr::get(bytes));
+    function.setArgAttr(argument, "llvm.align", s.b.getI64IntegerAttr(64));
+    function.setArgAttr(argument, "nvvm.grid_constant", s.b.getUnitAttr());
+    groups.map.push_back(function.getArgument(argument));
+    launch.maps.push_back({side->buffer, side->lines, uint64_t(t.words), uint32_t(side->most)});
+  }
+}
+
+/// The value of an index of ranges and dims, wherever nobody has computed it before.
+V KernelEmitter::indexOf(UOpRef x) {
+  llvm::DenseMap<UOpRef, Lanes> before = values;
+  for (UOpRef n : topoSort({x}))
+    if (!n->isConst() && n->op != Op::Dim && !values.contains(n)) values[n] = compute({InstKind::Define, n});
+  V out = index(x, 32);
+  values = std::move(before); // they are of this block of code
+  return out;
+}
+
+void KernelEmitter::multiplyByGroups() {
+  const WarpGroupTile &t = *k.kernel->warpGroups;
+  const UnitStep &step = *unitStepOf(Combine(groups.sums->src[0]->ints[0]));
+  unitFunction(Combine(groups.sums->src[0]->ints[0])); // what the instruction means
+  unsigned count = k.group / groupThreads, own = t.rows.most / count / 64; // tiles of 64 rows of a group
+  unsigned sums = t.columns.most / 2;                                     // of a thread, in each of these
+  uint64_t turns = (uint64_t(t.words) + boxWords - 1) / boxWords, rowBytes = t.rows.most * boxBytes,
+           place = rowBytes + t.columns.most * boxBytes;
+  auto number = [&](uint64_t v) { return s.integer(32, v); };
+  auto barrier = [&](V of, V slot) { return at(of, s.i(64), slot, 0); };
+  auto inRing = [&](V slot, uint64_t plus) {
+    V begin = s.mul(slot, number(place / 4));
+    return at(groups.ring, s.i(32), begin, plus / 4);
+  };
+  V thread = machine.thread();
+  guarded(s.cmp(ICmp::eq, thread, 0), {}, [&]() -> Lanes {
+    for (unsigned slot = 0; slot < k.stages; ++slot) {
+      ptx(ptxName::barrierInit, {barrier(groups.full, number(slot)), number(1)});
+      ptx(ptxName::barrierInit, {barrier(groups.empty, number(slot)), number(k.group / warp)});
+    }
+    ptx(ptxName::barrierFence, {});
+    return {};
+  });
+  machine.barrier();
+
+  // A loop over all turns: `body` has its number, the place and the parity of its barriers' phase.
+  auto loop = [&](llvm::ArrayRef<V> carried, llvm::function_ref<Lanes(V, V, V, llvm::ArrayRef<V>)> body) {
+    mlir::Block *header = newBlock(), *inside = newBlock(), *exit = newBlock();
+    llvm::SmallVector<V> begin{number(0), number(0), number(0)};
+    llvm::append_range(begin, carried);
+    jump(header, begin);
+    for (V v : begin) header->addArgument(v.getType(), s.loc);
+    enter(header);
+    llvm::SmallVector<V> now(header->args_begin(), header->args_end());
+    branch(s.cmp(ICmp::ult, now[0], turns), inside, exit);
+    enter(inside);
+    Lanes after = body(now[0], now[1], now[2], llvm::ArrayRef(now).drop_front(3));
+    V last = s.cmp(ICmp::eq, now[1], k.stages - 1);
+    llvm::SmallVector<V> next{s.add(now[0], uint64_t(1)), s.select(last, number(0), s.add(now[1], uint64_t(1))),
+                              s.select(last, s.bxor(now[2], uint64_t(1)), now[2])};
+    llvm::append_range(next, after);
+    jump(header, next).setLoopAnnotationAttr(unrolled(s.b, false));
+    enter(exit);
+    return Lanes(header->args_begin() + 3, header->args_end());
+  };
+
+  auto [few, many] = registersOf(count);
+  mlir::Block *fetches = newBlock(), *multiplies = newBlock();
+  branch(s.cmp(ICmp::ult, thread, k.group), multiplies, fetches);
+
+  enter(fetches);
+  if (few) ptx((ptxName::giveRegisters + llvm::Twine(few)).str(), {});
+  mlir::Block *one = newBlock(), *end = newBlock();
+  branch(s.cmp(ICmp::eq, thread, k.group), one, end);
+  enter(one);
+  V row = indexOf(t.rows.first), column = indexOf(t.columns.first);
+  loop({}, [&](V turn, V slot, V parity, llvm::ArrayRef<V>) -> Lanes {
+    // Of a barrier that has no phase behind it the one before is over.
+    ptx(ptxName::barrierWait, {barrier(groups.empty, slot), s.bxor(parity, uint64_t(1))});
+    V full = barrier(groups.full, slot), word = s.mul(turn, number(boxWords));
+    ptx(ptxName::barrierExpect, {full, number(place)});
+    ptx(ptxName::copyBox, {inRing(slot, 0), groups.map[0], word, row, full});
+    ptx(ptxName::copyBox, {inRing(slot, rowBytes), groups.map[1], word, column, full});
+    return {};
+  });
+  jump(end);
+  enter(end);
+  L::ReturnOp::create(s.b, s.loc, mlir::ValueRange{});
+
+  enter(multiplies);
+  if (many) ptx((ptxName::takeRegisters + llvm::Twine(many)).str(), {});
+  auto type = L::LLVMStructType::getLiteral(s.b.getContext(), llvm::SmallVector<mlir::Type>(sums, s.f(32)));
+  auto all = L::LLVMStructType::getLiteral(s.b.getContext(), llvm::SmallVector<mlir::Type>(sums * own, s.f(32)));
+  auto parts = [&](V from, unsigned n) {
+    Lanes out;
+    for (unsigned i = 0; i < n; ++i) out.push_back(L::ExtractValueOp::create(s.b, s.loc, from, int64_t(i)));
+    return out;
+  };
+  auto wait = [&](unsigned left, llvm::ArrayRef<V> of) {
+    return parts(ptx((ptxName::wait + llvm::Twine(left)).str(), of, all), sums * own);
+  };
+  V group = s.lshr(thread, 7u), warpLane = s.band(thread, uint64_t(warp - 1));
+  std::string multiply = ptxName::multiply + warpGroupType(target, step).str();
+  Lanes result = loop(Lanes(sums * own, s.real(32, 0)), [&](V turn, V slot, V parity, llvm::ArrayRef<V> before) -> Lanes {
+    Lanes now(before.begin(), before.end());
+    ptx(ptxName::barrierWait, {barrier(groups.full, slot), parity});
+    ptx(ptxName::fence, {});
+    V columns = ptx(ptxName::descriptor, {inRing(slot, rowBytes)}, s.i(64));
+    V first = s.add(s.mul(slot, number(place / 4)), s.mul(group, number(own * 64 * boxWords)));
+    llvm::SmallVector<V, 2> rows;
+    for (unsigned i = 0; i < own; ++i)
+      rows.push_back(ptx(ptxName::descriptor, {at(groups.ring, s.i(32), first, i * 64 * boxWords)}, s.i(64)));
+    for (unsigned each = 0; each < stepsOfBox; ++each)
+      for (unsigned i = 0; i < own; ++i) {
+        llvm::SmallVector<V, 130> in{s.add(rows[i], each * nextStep), s.add(columns, each * nextStep)};
+        in.append(now.begin() + i * sums, now.begin() + (i + 1) * sums);
+        Lanes out = parts(ptx(multiply, in, type), sums);
+        std::copy(out.begin(), out.end(), now.begin() + i * sums);
+      }
+    ptx(ptxName::commit, {});
+    now = wait(1, now);
+    V left = s.select(s.cmp(ICmp::eq, slot, 0), number(k.stages - 1), s.sub(slot, uint64_t(1)));
+    guarded(s.band(s.cmp(ICmp::ne, turn, 0), s.cmp(ICmp::eq, warpLane, 0)), {}, [&]() -> Lanes {
+      ptx(ptxName::barrierArrive, {barrier(groups.empty, left)});
+      return {};
+    });
+    return now;
+  });
+  result = wait(0, result);
+  // Of each 8 columns a thread has two of its row, then two of the row 8 below.
+  groups.result.assign(2 * own, Lanes());
+  for (unsigned i = 0; i < own; ++i)
+    for (unsigned n = 0; n < sums; ++n) groups.result[2 * i + n / 2 % 2].push_back(result[i * sums + n]);
+}
