@@ -208,6 +208,13 @@ typedef struct astra_executor {
   int (*enqueue)(void *self, void (*fn)(void *arg), void *arg);
 } astra_executor;
 
+/* All of a buffer of a launch as `lines` lines of `words` words of 32 bits, of which a kernel reads boxes: 32 words of
+ * `box` lines. */
+typedef struct astra_tensor_map {
+  uint32_t buffer, box;
+  uint64_t words, lines;
+} astra_tensor_map;
+
 /* A launch of the host build of a GPU kernel: code without imports that an emulator runs thread by thread. Whoever
  * writes an emulator finds what code and emulator agree on in lib/Emulator/Thread.h. */
 typedef struct astra_emulated_launch {
@@ -223,6 +230,8 @@ typedef struct astra_emulated_launch {
   int64_t items;                 /* above 0 */
   uint32_t threads, group, warp; /* of a block; of an item; that go in step */
   uint64_t shared_bytes;         /* of a block */
+  const astra_tensor_map *maps;  /* its arguments behind the dims */
+  uint32_t num_maps;
 } astra_emulated_launch;
 
 /* What runs the targets "emu:..." of a bundle. It is no part of this library; astra-run brings one. Calls that run at

@@ -312,6 +312,7 @@ Error Assembler::gpuCode(fmt::KernelT &out, const GpuPart &g, size_t i, bool hos
   fmt::GpuCodeT &t = *entry->gpu;
   t.symbol = launch.name;
   t.threads = launch.threads, t.group = launch.group, t.dims = launch.dims;
+  for (const GpuMap &map : launch.maps) t.maps.emplace_back(map.buffer, map.box, map.words);
   t.shared = host ? g.host.shared[i] : launch.shared;
   if (!host && !g.gpu.binary.kernels.empty()) {
     const GpuUse &use = g.gpu.binary.kernels[i];

@@ -33,6 +33,7 @@ uint64_t featuresOf(const fmt::ManifestT &m) {
   for (const auto &k : m.kernels)
     for (const auto &code : k->code) {
       bool copies = code->gpu && StringRef(code->plan).contains("; stages ");
+      if (code->gpu && !code->gpu->maps.empty()) features |= fmt::kFeatureTensorMaps;
       if (copies || (code->gpu && code->gpu->shared > fmt::kMostStaticShared)) features |= fmt::kFeatureRings;
     }
   for (const auto &e : m.entries) {

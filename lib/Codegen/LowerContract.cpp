@@ -159,14 +159,13 @@ void Lowering::block(const Phase &phase) {
     // The number of a line: labels of the batch in the order of the operand's memory, then rows or columns.
     auto side = [&](bool inB, UOpRef first, int64_t most, UOpRef all) {
       const Placed &x = *llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.rootOp->src[inB]; });
-      UOpRef line = num(0), lines = num(1);
+      UOpRef line = num(0);
       for (const MemoryDim &d : x.layout.dims) {
         int64_t l = (inB ? s.b : s.a)[d.axis].terms[0].first;
         if (l >= s.kept || l == plan.nLabel || llvm::is_contained(plan.mLabels, l)) continue;
-        line = add(mul(line, kept[l]), index[l]), lines = mul(lines, kept[l]);
+        line = add(mul(line, kept[l]), index[l]);
       }
-      return WarpGroupTile::Side{unsigned(&x - spec.inputs.data()), simplifyIndex(c, add(mul(line, all), first)), most,
-                                 simplifyIndex(c, mul(lines, all))};
+      return WarpGroupTile::Side{unsigned(&x - spec.inputs.data()), simplifyIndex(c, add(mul(line, all), first)), most};
     };
     int64_t words = 1;
     for (UOpRef e : spec.rootOp->indices().slice(s.kept, s.reduced)) words *= *e->constIndex();

@@ -7,6 +7,7 @@
 #include "Memory.h"
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 using namespace astra;
 using namespace astra::emulator;
@@ -58,18 +59,23 @@ public:
       handles[t] = nullptr;
     }
     launch.block = this;
+    started.assign(threads.size(), 0), ready.assign(threads.size(), 1);
     std::vector<uint32_t> warps(threads.size() / warp);
     std::iota(warps.begin(), warps.end(), 0);
-    for (bool first = true;; first = false) {
+    while (true) {
+      ran = false;
       random.shuffle(warps);
       for (uint32_t w : warps)
-        if (!runWarp(w * warp, first, random)) return false;
+        if (!runWarp(w * warp, random)) return false;
+      if (random() & 1) launch.deliver(random());
+      auto waits = [&](Wait why) { return std::ranges::all_of(threads, [&](auto &t) { return t.wait == why; }); };
+      if (waits(Wait::None)) return mayEnd();
       Thread &some = threads[0];
-      for (Thread &t : threads)
-        if (!together(t, some)) return launch.fault(t, "waits where other threads do not");
-      if (some.wait == Wait::None)
-        return std::ranges::all_of(threads, [&](const Thread &t) { return launch.mayEnd(t); });
-      launch.passBarrier();
+      if (waits(Wait::Barrier) && std::ranges::all_of(threads, [&](auto &t) { return together(t, some); })) {
+        launch.passBarrier();
+        ready.assign(threads.size(), 1);
+      } else if (!ran && !launch.deliver(random()))
+        return stuck();
     }
   }
 
@@ -78,27 +84,51 @@ private:
   static bool together(const Thread &a, const Thread &b) {
     return a.wait == b.wait && (a.wait == Wait::None || a.site == b.site);
   }
-  /// All lanes of a warp until a barrier or the end.
-  bool runWarp(uint32_t begin, bool first, Random &random) {
+  /// All lanes of a warp until a barrier, a phase that is not over, or the end.
+  bool runWarp(uint32_t begin, Random &random) {
     std::vector<uint32_t> lanes(warp);
     std::iota(lanes.begin(), lanes.end(), begin);
     while (true) {
       random.shuffle(lanes);
       for (uint32_t t : lanes) {
-        if (first)
+        if (!std::exchange(ready[t], 0)) continue;
+        ran = true;
+        if (!std::exchange(started[t], 1))
           handles[t] = kernel(&threads[t], arguments);
         else
           (*static_cast<Resume *>(handles[t]))(handles[t]);
         if (launch.failed()) return false;
       }
-      first = false;
+      bool goesOn = false, waitsForPhase = false;
+      for (uint32_t t : lanes) {
+        if (threads[t].wait != Wait::Phase) continue;
+        waitsForPhase = true;
+        if (launch.isOver(threads[t])) ready[t] = goesOn = true;
+      }
+      if (goesOn) continue;
+      if (waitsForPhase) return true; // lanes go their own ways until it is over
       Thread &some = threads[begin];
+      if (std::ranges::all_of(lanes, [&](uint32_t t) { return threads[t].wait == Wait::None; })) return true;
       for (uint32_t t : lanes)
         if (!together(threads[t], some)) return launch.fault(threads[t], "waits where other lanes of its warp do not");
       if (some.wait != Wait::Exchange) return true;
-      for (uint32_t t : lanes)
+      for (uint32_t t : lanes) {
         if (threads[t].from / warp != t / warp) return launch.fault(threads[t], "reads a lane of another warp");
+        ready[t] = 1;
+      }
     }
+  }
+  bool mayEnd() {
+    return std::ranges::all_of(threads, [&](const Thread &t) { return launch.mayEnd(t); }) &&
+           launch.mayEndBlock(threads[0]);
+  }
+  /// Nobody can go on.
+  bool stuck() {
+    for (Thread &t : threads)
+      if (t.wait == Wait::Phase) return launch.fault(t, "waits for a phase of a barrier that nobody ends");
+    for (Thread &t : threads)
+      if (!together(t, threads[0])) return launch.fault(t, "waits where other threads do not");
+    return launch.fault(threads[0], "waits for nothing");
   }
   void *allocate(uint32_t thread, uint64_t bytes) {
     memory[thread].resize((bytes + 15) / 16);
@@ -115,12 +145,15 @@ private:
   std::vector<Thread> threads;
   std::vector<std::vector<Sixteen>> memory;
   std::vector<void *> handles;
+  std::vector<uint8_t> started, ready; // whether a thread has begun, may go on
+  bool ran = false;                    // some thread, since it was last asked
 };
 
 } // namespace
 
 std::string astra::emulate(const EmulatedKernel &k, std::span<const EmulatedBuffer> buffers,
-                           std::span<const int64_t> numbers, int64_t items, EmulatedRun &run) {
+                           std::span<const int64_t> numbers, int64_t items, EmulatedRun &run,
+                           std::span<const EmulatedMap> maps) {
   uint64_t perBlock = k.threads / k.group, blocks = (uint64_t(items) + perBlock - 1) / perBlock;
   if (blocks > INT32_MAX)
     return "kernel '" + k.name + "': " + std::to_string(blocks) + " blocks; a launch has at most 2147483647";
@@ -129,6 +162,8 @@ std::string astra::emulate(const EmulatedKernel &k, std::span<const EmulatedBuff
   for (const EmulatedBuffer &b : buffers) pointers.push_back(launch.placeOf(b));
   for (void *&p : pointers) arguments.push_back(&p);
   for (const int64_t &n : numbers) arguments.push_back(const_cast<int64_t *>(&n));
+  for (const EmulatedMap &m : maps) arguments.push_back(const_cast<EmulatedMap *>(&m));
+  launch.setMaps(maps);
   Random random{run.seed};
   std::vector<uint32_t> order(blocks);
   std::iota(order.begin(), order.end(), 0);

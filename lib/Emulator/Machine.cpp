@@ -29,7 +29,10 @@ astra_status launch(void *self, const astra_emulated_launch *l, astra_diag *diag
   }
   EmulatedRun run{machine.seed, 0};
   EmulatedKernel kernel{l->kernel, l->code, l->threads, l->group, l->warp, l->shared_bytes};
-  std::string wrong = emulate(kernel, buffers, {l->dims, l->num_dims}, l->items, run);
+  std::vector<EmulatedMap> maps;
+  for (uint32_t i = 0; i < l->num_maps; ++i)
+    maps.push_back({l->maps[i].buffer, l->maps[i].box, l->maps[i].words, l->maps[i].lines});
+  std::string wrong = emulate(kernel, buffers, {l->dims, l->num_dims}, l->items, run, maps);
   for (uint32_t i = 0; i < l->num_buffers; ++i)
     if (!copies[i].empty() && l->writes[i]) std::memcpy(l->buffers[i], copies[i].data(), l->buffer_bytes[i]);
   machine.note(l->code, run.threads);

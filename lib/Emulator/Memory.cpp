@@ -27,11 +27,13 @@ void Launch::attach(Thread &t) {
   t.awaitCopies = [](Thread *x, uint32_t left) { static_cast<Launch *>(x->self)->awaitCopies(*x, left); };
   if (copies.size() <= t.number) copies.resize(t.number + 1);
   copies[t.number].assign(1, {});
+  attachGroups(t);
 }
 
 void Launch::beginBlock() {
   ++phase;
   sharedBytes.assign(sharedBytes.size(), {});
+  barriers.clear(), boxes.clear(), arrivals.clear(), group.clear();
 }
 
 bool Launch::fault(const Thread &t, const std::string &what) {
@@ -99,6 +101,7 @@ void Launch::awaitCopies(const Thread &t, uint32_t left) {
 
 bool Launch::mayEnd(const Thread &t) {
   bool all = std::ranges::all_of(copies[t.number], [](const auto &group) { return group.empty(); });
+  if (group[t.number] && !group[t.number]->sums.empty()) return fault(t, "ends, and its warp group still makes sums that nobody waited for");
   return all || fault(t, "ends, and an asynchronous copy that it began is on its way");
 }
 
@@ -108,20 +111,22 @@ bool Launch::sharedMemory(const Thread &t, uint8_t *place, uint64_t bytes, bool 
     return fault(t, std::string(verb) + std::to_string(bytes) + " bytes outside of shared memory");
   uint32_t me = t.number + 1;
   for (uint64_t b = place - shared.data(); b < uint64_t(place - shared.data()) + bytes; ++b) {
-    Byte &at = sharedBytes[b];
+    SharedByte &at = sharedBytes[b];
     if (at.copier != nobody)
       return fault(t, std::string(verb) + "byte " + std::to_string(b) +
                           " of shared memory, to which an asynchronous copy of thread " +
                           std::to_string(at.copier - 1) + " is on its way");
     if (!write && at.writer == nobody)
       return fault(t, "reads byte " + std::to_string(b) + " of shared memory, which no thread of its block wrote");
+    if (write && at.groupReaders)
+      return fault(t, std::string(verb) + "byte " + std::to_string(b) + " of shared memory, which a warp group reads");
     bool wrote = at.writer != nobody && at.writtenIn == phase && at.writer != me;
     bool read = at.reader != nobody && at.readIn == phase && at.reader != me;
     if (wrote || (write && read))
       return fault(t, std::string(verb) + "byte " + std::to_string(b) + " of shared memory, which another thread " +
                           (wrote ? "wrote" : "read") + " with no barrier between");
     if (write) {
-      at.writer = me, at.writtenIn = phase;
+      at.writer = me, at.writtenIn = phase, at.box = 0, at.fences = group[t.number] ? group[t.number]->proxyFences : 0;
     } else {
       at.reader = at.readIn != phase || at.reader == nobody || at.reader == me ? me : many;
       at.readIn = phase;

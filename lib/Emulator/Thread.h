@@ -7,8 +7,11 @@
 
 namespace astra::emulator {
 
-enum class Wait : uint32_t { None, Barrier, Exchange };
+enum class Wait : uint32_t { None, Barrier, Exchange, Phase };
 enum class Access : uint32_t { GlobalRead, GlobalWrite, SharedRead, SharedWrite };
+
+/// A step of a matrix unit: eight words of each operand, the sum.
+using Step = float (*)(const uint32_t *rows, const uint32_t *columns, float sum);
 
 struct Thread {
   uint32_t number, block; // in its block; the block's
@@ -30,6 +33,22 @@ struct Thread {
   // Of an instruction that a warp does together: what each lane gives, by parity, and word i of another one.
   uint32_t fragment[2][8];
   uint32_t (*fragmentOf)(Thread *, uint32_t lane, uint32_t i);
+  // Of warp groups (astra/Codegen/PtxCalls.h). A thread that waits for a phase says which: it is over when the barrier's
+  // parity is another one.
+  uint8_t *awaited;
+  uint32_t phaseParity;
+  void (*barrierInit)(Thread *, uint8_t *barrier, uint32_t count);
+  void (*barrierFence)(Thread *);
+  void (*barrierArrive)(Thread *, uint8_t *barrier, uint32_t bytes);
+  void (*copyBox)(Thread *, uint8_t *to, const void *map, int32_t word, int32_t line, uint8_t *barrier);
+  void (*proxyFence)(Thread *);
+  uint64_t (*placeOf)(Thread *, uint8_t *line); // its offset in shared memory
+  void (*groupFence)(Thread *);
+  void (*commit)(Thread *);
+  /// A step of `count` sums of the thread, by the function that is the step of one sum.
+  void (*multiply)(Thread *, uint32_t count, uint64_t rows, uint64_t columns, Step step);
+  void (*awaitGroups)(Thread *, uint32_t count, uint32_t left);
+  uint32_t sums[256]; // which these two read, and write
 };
 
 } // namespace astra::emulator

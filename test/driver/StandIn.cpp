@@ -58,7 +58,17 @@ struct Kernel {
   uint32_t numbers;         // arguments behind them
   bool isDirect;
   unsigned granted = 0; // shared memory that a launch may pass
+  std::vector<astra::EmulatedMap> maps = {}; // of so many lines as a launch says
 };
+
+/// What this driver's tensor maps are.
+struct TensorMap {
+  uint64_t mark;
+  void *address;
+  uint64_t words, lines;
+  uint32_t box;
+};
+constexpr uint64_t kMapMark = 0x70616d2d6f727473;
 
 /// The code of one target of a bundle, its text, and its host build.
 struct Build {
@@ -206,6 +216,10 @@ void Driver::add(const void *data, uint64_t bytes, bool isDirect) {
       const void *code = static_cast<uint8_t *>(b->image) + c.offset();
       Kernel kernel{k->name()->str(), code, g.threads(),      g.group(), host.gpu()->warp(),
                     g.shared(),       {},   g.dims()->size(), isDirect};
+      for (uint32_t n = 0; g.maps() && n < g.maps()->size(); ++n) {
+        const fmt::TensorMap &map = *g.maps()->Get(n);
+        kernel.maps.push_back({map.buffer(), map.box(), map.words(), 0});
+      }
       for (auto a : *k->access()) kernel.writes.push_back(a != fmt::Access::Read);
       b->kernels[k->code()->Get(host.gpu()->of())->gpu()->symbol()->str()] = kernel;
     }
@@ -328,6 +342,7 @@ struct Launched {
   std::vector<const void *> buffers;
   std::vector<int64_t> numbers;
   uint64_t blocks;
+  std::vector<astra::EmulatedMap> maps;
 };
 
 int runDirect(const Kernel &k, const std::vector<uint8_t *> &places, const Launched &l) {
@@ -369,7 +384,7 @@ int runKernel(int device, const Launched &l) {
   if (k.isDirect) return runDirect(k, places, l);
   astra::EmulatedKernel kernel{k.name, k.code, k.threads, k.group, k.warp, k.shared};
   astra::EmulatedRun run{seed, 0};
-  std::string wrong = astra::emulate(kernel, buffers, l.numbers, int64_t(l.blocks * (k.threads / k.group)), run);
+  std::string wrong = astra::emulate(kernel, buffers, l.numbers, int64_t(l.blocks * (k.threads / k.group)), run, l.maps);
   if (wrong.empty()) return Ok;
   fprintf(stderr, "stand-in driver: %s\n", wrong.c_str());
   return IllegalAddress;
@@ -522,6 +537,23 @@ PAIR(AContext, cuModuleGetFunction, hipModuleGetFunction, (void **out, void *mod
   *out = const_cast<Kernel *>(&at->second);
   return int(Ok);
 })
+// Words of 32 bits, two dims, the 128-byte swizzle, zeros outside: what bundles ask for. The limits are the driver's.
+ONE(Cuda, AContext, cuTensorMapEncodeTiled,
+    (void *map, int type, uint32_t rank, void *address, const uint64_t *extents, const uint64_t *strides,
+     const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill),
+    {
+      bool known = type == 2 && rank == 2 && interleave == 0 && swizzle == 3 && promotion >= 0 && promotion <= 3 && fill == 0;
+      bool aligned = reinterpret_cast<uintptr_t>(map) % 64 == 0 && reinterpret_cast<uintptr_t>(address) % 16 == 0 &&
+                     strides[0] % 16 == 0 && strides[0] < uint64_t(1) << 40;
+      bool sized = extents[0] && extents[1] && extents[0] <= uint64_t(1) << 32 && extents[1] <= uint64_t(1) << 32 &&
+                   strides[0] >= 4 * extents[0] && box[0] == 32 && box[1] && box[1] <= 256 && steps[0] == 1 && steps[1] == 1;
+      if (!known || !aligned || !sized || strides[0] != 4 * extents[0]) return int(InvalidValue);
+      if (!d.place(address, extents[1] * strides[0])) return int(InvalidValue);
+      TensorMap made{kMapMark, address, extents[0], extents[1], box[1]};
+      memset(map, 0, 128);
+      memcpy(map, &made, sizeof made);
+      return int(Ok);
+    })
 ONE(Cuda, AContext, cuFuncSetAttribute, (void *function, int which, int value), {
   if (which == 8) static_cast<Kernel *>(function)->granted = unsigned(value); // the most dynamic shared memory
   return which == 8 && unsigned(value) <= 227 << 10 ? int(Ok) : int(InvalidValue);
@@ -626,10 +658,18 @@ PAIR(AContext, cuLaunchKernel, hipModuleLaunchKernel,
          return int(InvalidValue);
        unsigned wanted = device < 4 && k->shared > 48 << 10 ? unsigned(k->shared) : 0; // which the code does not state
        if (sharedBytes != wanted || wanted > k->granted) return int(InvalidValue);
-       Launched l{k, {}, {}, gridX};
+       Launched l{k, {}, {}, gridX, {}};
        for (size_t i = 0; i < k->writes.size(); ++i) l.buffers.push_back(*static_cast<void **>(parameters[i]));
        for (uint32_t i = 0; i < k->numbers; ++i)
          l.numbers.push_back(*static_cast<int64_t *>(parameters[k->writes.size() + i]));
+       for (size_t i = 0; i < k->maps.size(); ++i) {
+         TensorMap map;
+         memcpy(&map, parameters[k->writes.size() + k->numbers + i], sizeof map);
+         const astra::EmulatedMap &of = k->maps[i];
+         if (map.mark != kMapMark || map.address != l.buffers[of.buffer] || map.words != of.words || map.box != of.box)
+           return int(InvalidValue);
+         l.maps.push_back({of.buffer, of.box, of.words, map.lines});
+       }
        return queue(d, device, stream, [device, l] { return runKernel(device, l); });
      })
 

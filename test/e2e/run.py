@@ -9,7 +9,7 @@ Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment l
               // in-place: s t         these states are updated without a copy
               // variants: 2           some launch has so many variants
               // targets: NAME         CPU levels that a bundle has only where they are named, beside the others
-              // gpus: NAME            GPUs that the emulator runs beside the others
+              // gpus: NAME            GPUs beside those of each case, each with a bundle of its own
               // pack: no              its inputs are too large for the folder of --pack
           Machines are the CPU levels, the emulator with the host builds of the GPU kernels of both flavours, and the
           runtime's GPU devices on a stand-in driver (test/driver), which runs the same host builds.
@@ -188,13 +188,13 @@ class Module:
             if target["arch"] == "AArch64" and options.aarch64:
                 self.runs.append(["qemu-aarch64", options.aarch64, "--threads=2", self.bundle])
         if all(f in cpu for f in ("avx2", "fma", "bmi2")):
-            bundle, gpus = folder / "gpu.astra", [*GPUS, *self.wants.get("gpus", [])]
-            command(self.bin / "astra-compile", path, "-o", bundle,
-                    "--target=" + ",".join([*gpus, *(f"emu:{gpu}" for gpu in gpus)]))
-            for gpu in gpus:
+            bundles = {gpu: folder / "gpu.astra" for gpu in GPUS}
+            bundles |= {gpu: folder / f"{gpu.split(':')[1]}.astra" for gpu in self.wants.get("gpus", [])}
+            for bundle in dict.fromkeys(bundles.values()):
+                of = [gpu for gpu in bundles if bundles[gpu] == bundle]
+                command(self.bin / "astra-compile", path, "-o", bundle, "--target=" + ",".join([*of, *(f"emu:{gpu}" for gpu in of)]))
+            for gpu, bundle in bundles.items():
                 self.runs.append([self.bin / "astra-run", f"--emulate={gpu}", f"--seed={options.seed}", bundle])
-                if gpu not in GPUS:
-                    continue
                 self.runs.append(["env", f"ASTRA_STAND_IN_BUNDLE={bundle}", self.bin / "astra-run", bundle,
                                   f"--device={gpu.split(':')[0]}:0", "--allow-ptx",  # without ptxas there is no cubin
                                   f"--driver={Path(options.build).resolve() / 'lib' / 'libastra-stand-in.so'}"])

@@ -78,11 +78,10 @@ struct GpuKernel {
   unsigned unrollK = 0;    // steps of a sum of shared operands that are a turn of their loop; 0: as LLVM likes
 };
 
-/// A buffer as lines of words of 32 bits, of which boxes come to shared memory: what the driver encodes as a tensor map.
-/// A box is 32 words of so many lines, its 16-byte parts in the order of the 128-byte swizzle.
+/// All of a buffer as lines of words of 32 bits, of which boxes come to shared memory: what the driver encodes as a
+/// tensor map. A box is 32 words of so many lines, its 16-byte parts in the order of the 128-byte swizzle.
 struct GpuMap {
   uint32_t buffer;
-  UOpRef lines;   // over dims
   uint64_t words; // of a line
   uint32_t box;   // lines
 };

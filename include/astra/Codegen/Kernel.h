@@ -46,8 +46,7 @@ struct WarpGroupTile {
   struct Side {
     unsigned buffer;
     UOpRef first; // of its lines the number of the first one that the tile reads,
-    int64_t most; // how many it reads,
-    UOpRef lines; // and of all of them how many there are
+    int64_t most; // and how many it reads
   } rows, columns;
   int64_t words; // of a line
 };

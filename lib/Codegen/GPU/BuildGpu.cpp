@@ -3,7 +3,7 @@
 // Gives:    PTX and, where ptxas is installed, a cubin; or HSACO, linked by lld. What each kernel takes is read back:
 //           from ptxas's report, from the notes of HSACO.
 // Keeps:    bytes a function of the module and the toolchain.
-#include "PtxCalls.h"
+#include "astra/Codegen/PtxCalls.h"
 #include "astra/Codegen/Machinery.h"
 #include "astra/Toolchain/TemporaryFolder.h"
 #include "astra/Toolchain/Toolchain.h"
@@ -236,6 +236,9 @@ static llvm::Error buildCubin(const GpuModule &g, bool noFuse, const std::string
   auto report = run(*folder, ptxas, arguments);
   if (!report) return report.takeError();
   out.tool = clock();
+  if (size_t at = report->find("(C75"); at != std::string::npos) // multiplications of warp groups one after another
+    return llvm::createStringError("ptxas waits for each instruction of a warp group: " +
+                                   StringRef(*report).drop_front(at).split('\n').first);
   readPtxasReport(*report, out.kernels);
   auto code = contents(result);
   if (!code) return code.takeError();

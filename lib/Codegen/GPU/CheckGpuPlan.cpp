@@ -17,7 +17,8 @@ std::string astra::unsharable(const KernelSpec &spec, const Plan &p, const GpuTa
   for (const auto *forms : {&s.a, &s.b})
     for (const AffineForm &f : *forms)
       if (f.divisor != 1) return "an index is divided";
-  if (s.unit && !unitInstruction(t, {s.unit, s.inputs, 0}))
+  UnitStep step{s.unit, s.inputs, 0};
+  if (s.unit && !unitInstruction(t, step) && (!p.warpGroups || warpGroupType(t, step).empty()))
     return std::string("a step of ") + s.unit->text + " is in primitives on " + t.name +
            ", which a thread does by itself";
   if (s.unit && (p.nLabel < 0 || (hasLabel(s.a, p.nLabel) && hasLabel(s.b, p.nLabel))))
@@ -33,7 +34,7 @@ std::string astra::unsharable(const KernelSpec &spec, const Plan &p, const GpuTa
 /// what they lack.
 std::string astra::unfitForGroups(const KernelSpec &spec, const Plan &p, const GpuTarget &t) {
   ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
-  if (!s.unit || warpGroupType(t, {s.unit, s.input, 0}).empty())
+  if (!s.unit || warpGroupType(t, {s.unit, s.inputs, 0}).empty())
     return std::string("warp groups of ") + t.name + " do no step of this sum";
   if (!s.domain.empty() || !s.outside.empty() || spec.inPlace || spec.mostRows || storedPoints(spec) != spec.outputs[0].value ||
       spec.outputs[0].value->op == Op::Pad)

@@ -131,7 +131,7 @@ private:
   void callStep(UOpRef fold);
   void flushUnit();
   void updateUnit(UOpRef fold);
-  L::LLVMFuncOp unitFunction(Combine kind);
+  L::LLVMFuncOp unitFunction(Combine kind, std::string name = "");
   // Warp groups (WarpGroups.cpp).
   V ptx(llvm::StringRef name, llvm::ArrayRef<V> arguments, mlir::Type result = {});
   void findWarpGroups();

@@ -14,11 +14,12 @@
 using namespace astra;
 using namespace astra::gpu;
 
-/// unit.NAME(words, sum).
-L::LLVMFuncOp KernelEmitter::unitFunction(Combine kind) {
+/// unit.NAME(words, sum), or by the name given.
+L::LLVMFuncOp KernelEmitter::unitFunction(Combine kind, std::string name) {
   const UnitStep &step = *unitStepOf(kind);
-  std::string name = std::string("unit.") + step.unit->text + "." + textOf(step.inputs, '.');
-  if (auto *instruction = unitInstruction(target, step)) name = std::string("unit.") + instruction->intrinsic;
+  auto *instruction = unitInstruction(target, step);
+  if (name.empty() && instruction) name = std::string("unit.") + instruction->intrinsic;
+  if (name.empty()) name = std::string("unit.") + step.unit->text + "." + textOf(step.inputs, '.');
   if (auto made = module.lookupSymbol<L::LLVMFuncOp>(name)) return made;
   mlir::OpBuilder::InsertionGuard guard(s.b);
   s.b.setInsertionPointToStart(module.getBody());

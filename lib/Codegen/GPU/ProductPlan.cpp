@@ -219,11 +219,15 @@ bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &t
     if (d.axis != p.nLabel && d.axis < s.kept && !hasLabel(lanesOperand, d.axis) &&
         !llvm::is_contained(p.mLabels, d.axis))
       p.mLabels.push_back(d.axis);
-  if (!unsharable(spec, p, target).empty()) return false;
+  // A tile for warp groups first, which take more types than warps do.
   constexpr int64_t fewest = 16; // rows that are worth a tile of 64
   int64_t m = 1;
   for (int64_t l : p.mLabels) m *= likely(spec.rootOp->shape[l]);
-  if (s.unit && m >= fewest && unfitForGroups(spec, p, target).empty()) return chooseGroupTile(spec, s, p), true;
+  Plan groups = p;
+  groups.warpGroups = 1;
+  if (s.unit && m >= fewest && unsharable(spec, groups, target).empty() && unfitForGroups(spec, groups, target).empty())
+    return chooseGroupTile(spec, s, p), true;
+  if (!unsharable(spec, p, target).empty()) return false;
   return s.unit ? chooseUnitTile(spec, s, *unitInstruction(target, {s.unit, s.inputs, 0}), p)
                 : TileSearch(c, spec, target, p).run();
 }

@@ -3,7 +3,7 @@
 // Gives:    inline PTX. What the instruction names as a register is one: sums are given and come back tied, so that no
 //           copy of them stands between an instruction that is still at work and the wait for it.
 // Keeps:    their order among each other and among accesses to memory.
-#include "PtxCalls.h"
+#include "astra/Codegen/PtxCalls.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"

@@ -11,7 +11,7 @@
 // Before it multiplies, a turn of the loop waits for the place; after it, for the multiplications of the turn before,
 // whose place is free then. So one turn's are always at work.
 #include "KernelEmitter.h"
-#include "PtxCalls.h"
+#include "astra/Codegen/PtxCalls.h"
 
 using namespace astra;
 using namespace astra::gpu;
@@ -70,7 +70,7 @@ void KernelEmitter::makeTileRing(GpuLaunch &launch) {
     function.setArgAttr(argument, "llvm.align", s.b.getI64IntegerAttr(64));
     function.setArgAttr(argument, "nvvm.grid_constant", s.b.getUnitAttr());
     groups.map.push_back(function.getArgument(argument));
-    launch.maps.push_back({side->buffer, side->lines, uint64_t(t.words), uint32_t(side->most)});
+    launch.maps.push_back({side->buffer, uint64_t(t.words), uint32_t(side->most)});
   }
 }
 
@@ -87,7 +87,8 @@ V KernelEmitter::indexOf(UOpRef x) {
 void KernelEmitter::multiplyByGroups() {
   const WarpGroupTile &t = *k.kernel->warpGroups;
   const UnitStep &step = *unitStepOf(Combine(groups.sums->src[0]->ints[0]));
-  unitFunction(Combine(groups.sums->src[0]->ints[0])); // what the instruction means
+  std::string type = warpGroupType(target, step).str();
+  unitFunction(Combine(groups.sums->src[0]->ints[0]), "unit.group." + type); // what the instruction means
   unsigned count = k.group / groupThreads, own = t.rows.most / count / 64; // tiles of 64 rows of a group
   unsigned sums = t.columns.most / 2;                                     // of a thread, in each of these
   uint64_t turns = (uint64_t(t.words) + boxWords - 1) / boxWords, rowBytes = t.rows.most * boxBytes,
@@ -155,7 +156,7 @@ void KernelEmitter::multiplyByGroups() {
 
   enter(multiplies);
   if (many) ptx((ptxName::takeRegisters + llvm::Twine(many)).str(), {});
-  auto type = L::LLVMStructType::getLiteral(s.b.getContext(), llvm::SmallVector<mlir::Type>(sums, s.f(32)));
+  auto some = L::LLVMStructType::getLiteral(s.b.getContext(), llvm::SmallVector<mlir::Type>(sums, s.f(32)));
   auto all = L::LLVMStructType::getLiteral(s.b.getContext(), llvm::SmallVector<mlir::Type>(sums * own, s.f(32)));
   auto parts = [&](V from, unsigned n) {
     Lanes out;
@@ -166,7 +167,7 @@ void KernelEmitter::multiplyByGroups() {
     return parts(ptx((ptxName::wait + llvm::Twine(left)).str(), of, all), sums * own);
   };
   V group = s.lshr(thread, 7u), warpLane = s.band(thread, uint64_t(warp - 1));
-  std::string multiply = ptxName::multiply + warpGroupType(target, step).str();
+  std::string multiply = ptxName::multiply + type;
   Lanes result = loop(Lanes(sums * own, s.real(32, 0)), [&](V turn, V slot, V parity, llvm::ArrayRef<V> before) -> Lanes {
     Lanes now(before.begin(), before.end());
     ptx(ptxName::barrierWait, {barrier(groups.full, slot), parity});
@@ -180,7 +181,7 @@ void KernelEmitter::multiplyByGroups() {
       for (unsigned i = 0; i < own; ++i) {
         llvm::SmallVector<V, 130> in{s.add(rows[i], each * nextStep), s.add(columns, each * nextStep)};
         in.append(now.begin() + i * sums, now.begin() + (i + 1) * sums);
-        Lanes out = parts(ptx(multiply, in, type), sums);
+        Lanes out = parts(ptx(multiply, in, some), sums);
         std::copy(out.begin(), out.end(), now.begin() + i * sums);
       }
     ptx(ptxName::commit, {});

@@ -77,6 +77,9 @@ llvm::Error Emulator::launch(size_t kernel, llvm::ArrayRef<EmulatedBuffer> buffe
                              int64_t items, EmulatedRun &run) const {
   std::vector<int64_t> numbers;
   for (uint32_t d : parts->launches[kernel].dims) numbers.push_back(dims[d]);
-  std::string wrong = emulate(parts->kernels[kernel], buffers, numbers, items, run);
+  std::vector<EmulatedMap> maps;
+  for (const GpuMap &m : parts->launches[kernel].maps)
+    maps.push_back({m.buffer, m.box, m.words, buffers[m.buffer].bytes.size() / (4 * m.words)});
+  std::string wrong = emulate(parts->kernels[kernel], buffers, numbers, items, run, maps);
   return wrong.empty() ? llvm::Error::success() : llvm::createStringError(wrong);
 }

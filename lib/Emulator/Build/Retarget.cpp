@@ -6,6 +6,7 @@
 //
 // A kernel that waits becomes a coroutine (LLVM's switched-resume form); one that never does is a plain function.
 #include "Retarget.h"
+#include "astra/Codegen/PtxCalls.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
@@ -64,6 +65,8 @@ private:
   Fragments giveFragments(CallInst *call, ArrayRef<Value *> registers, uint32_t warp);
   Value *mmaTile(CallInst *call);
   Value *mfmaTile(CallInst *call);
+  Value *ptxCall(CallInst *call, StringRef name);
+  Function *stepOfGroup(StringRef type);
   void beginCoroutine(IRBuilder<> &b);
   void splitAt(Instruction *before, bool last);
 
@@ -96,7 +99,8 @@ bool waits(Function &f) {
       case Intrinsic::amdgcn_ds_swizzle:
       case Intrinsic::amdgcn_update_dpp: return true;
       default:
-        if (tileOf(call) != Tile::None) return true;
+        StringRef name = call->getCalledFunction() ? call->getCalledFunction()->getName() : "";
+        if (tileOf(call) != Tile::None || name.starts_with("ptx.")) return true;
       }
   return false;
 }
@@ -105,7 +109,8 @@ void KernelRewrite::makeArguments(IRBuilder<> &b, Function *device) {
   Value *arguments = host->getArg(1);
   for (Argument &a : device->args()) {
     Value *place = b.CreateLoad(pointer(), b.CreateConstGEP1_64(pointer(), arguments, a.getArgNo()));
-    a.replaceAllUsesWith(b.CreateLoad(a.getType(), place));
+    // A tensor map is where the argument is.
+    a.replaceAllUsesWith(a.hasByValAttr() ? place : b.CreateLoad(a.getType(), place));
   }
 }
 
@@ -306,12 +311,102 @@ Value *KernelRewrite::mfmaTile(CallInst *call) {
   return sums;
 }
 
+/// The step of a sum that a warp group makes (Thread.h), around the function that is a step of the unit.
+Function *KernelRewrite::stepOfGroup(StringRef type) {
+  std::string name = ("group." + type).str();
+  if (Function *made = m.getFunction(name)) return made;
+  Function *step = m.getFunction(("unit.group." + type).str());
+  Type *f32 = Type::getFloatTy(c);
+  auto *f = Function::Create(FunctionType::get(f32, {pointer(), pointer(), f32}, false), Function::InternalLinkage, name, m);
+  IRBuilder<> b(BasicBlock::Create(c, "entry", f));
+  SmallVector<Value *, 17> in;
+  for (unsigned side : {0, 1})
+    for (unsigned w = 0; w < 8; ++w)
+      in.push_back(b.CreateLoad(i32(), b.CreateConstGEP1_64(i32(), f->getArg(side), w)));
+  in.push_back(f->getArg(2));
+  b.CreateRet(b.CreateCall(step, in));
+  return f;
+}
+
+/// What PtxCalls.h names.
+Value *KernelRewrite::ptxCall(CallInst *call, StringRef name) {
+  namespace is = astra::gpu::ptxName;
+  IRBuilder<> b(call);
+  Type *nothing = b.getVoidTy();
+  auto at = [&](unsigned n) { return b.CreateAddrSpaceCast(call->getArgOperand(n), pointer()); };
+  auto ask = [&](size_t hook, Type *result, ArrayRef<Value *> arguments) -> Value * {
+    SmallVector<Value *, 6> in{thread};
+    in.append(arguments.begin(), arguments.end());
+    SmallVector<Type *, 6> types;
+    for (Value *v : in) types.push_back(v->getType());
+    return b.CreateCall(FunctionType::get(result, types, false), field(b, hook, pointer()), in);
+  };
+  auto place = [&](IRBuilder<> &b, unsigned i) {
+    return b.CreateConstGEP1_64(b.getInt8Ty(), thread, offsetof(Thread, sums) + 4 * i);
+  };
+  auto giveSums = [&](unsigned first) {
+    for (unsigned i = first; i < call->arg_size(); ++i) b.CreateStore(call->getArgOperand(i), place(b, i - first));
+  };
+  auto takeSums = [&](unsigned count) {
+    IRBuilder<> after(call);
+    Value *all = PoisonValue::get(call->getType());
+    for (unsigned i = 0; i < count; ++i)
+      all = after.CreateInsertValue(all, after.CreateLoad(after.getFloatTy(), place(after, i)), i);
+    return all;
+  };
+  if (name == is::barrierInit) return ask(offsetof(Thread, barrierInit), nothing, {at(0), call->getArgOperand(1)}), nullptr;
+  if (name == is::barrierFence) return ask(offsetof(Thread, barrierFence), nothing, {}), nullptr;
+  if (name == is::barrierArrive || name == is::barrierExpect) {
+    Value *bytes = call->arg_size() > 1 ? call->getArgOperand(1) : b.getInt32(0);
+    return ask(offsetof(Thread, barrierArrive), nothing, {at(0), bytes}), nullptr;
+  }
+  if (name == is::barrierWait) {
+    setField(b, offsetof(Thread, awaited), at(0));
+    setField(b, offsetof(Thread, phaseParity), call->getArgOperand(1));
+    suspend(call, Wait::Phase, nullptr, nullptr);
+    return nullptr;
+  }
+  if (name == is::copyBox)
+    return ask(offsetof(Thread, copyBox), nothing,
+               {at(0), at(1), call->getArgOperand(2), call->getArgOperand(3), at(4)}),
+           nullptr;
+  if (name == is::proxyFence) return ask(offsetof(Thread, proxyFence), nothing, {}), nullptr;
+  if (name == is::fence) return ask(offsetof(Thread, groupFence), nothing, {}), nullptr;
+  if (name == is::commit) return ask(offsetof(Thread, commit), nothing, {}), nullptr;
+  if (name == is::descriptor) {
+    Value *from = b.CreateLShr(ask(offsetof(Thread, placeOf), i64(), {at(0)}), 4);
+    return b.CreateOr(from, b.getInt64(astra::gpu::lineDescriptor));
+  }
+  if (name.consume_front(is::multiply)) {
+    unsigned count = call->arg_size() - 2;
+    giveSums(2);
+    ask(offsetof(Thread, multiply), nothing,
+        {b.getInt32(count), call->getArgOperand(0), call->getArgOperand(1), stepOfGroup(name)});
+    return takeSums(count);
+  }
+  if (name.consume_front(is::wait)) { // lanes meet: what one says of the warp is so of all
+    unsigned count = call->arg_size(), left = 0;
+    name.getAsInteger(10, left);
+    giveSums(0);
+    ask(offsetof(Thread, awaitGroups), nothing, {b.getInt32(count), b.getInt32(left)});
+    Value *own = field(b, offsetof(Thread, number), i32());
+    suspend(call, Wait::Exchange, b.getInt32(0), own);
+    return takeSums(count);
+  }
+  return nullptr; // registers that are given or taken
+}
+
 Error KernelRewrite::replaceCalls() {
   std::vector<CallInst *> calls;
   for (Instruction &i : instructions(*host))
     if (auto *call = dyn_cast<CallInst>(&i)) calls.push_back(call);
   for (CallInst *call : calls) {
     Function *callee = call->getCalledFunction();
+    if (callee && callee->getName().starts_with("ptx.")) {
+      if (Value *v = ptxCall(call, callee->getName())) call->replaceAllUsesWith(v);
+      call->eraseFromParent();
+      continue;
+    }
     if (!callee || !callee->isIntrinsic()) continue;
     IRBuilder<> b(call);
     Value *result = nullptr;
@@ -432,6 +527,7 @@ static SharedArrays sharedOf(Module &m, Function &f, uint64_t &bytes) {
   for (GlobalVariable &g : m.globals()) {
     auto uses = [&](User *u) { return isa<Instruction>(u) && cast<Instruction>(u)->getFunction() == &f; };
     if (g.getAddressSpace() != sharedSpace || llvm::none_of(g.users(), uses)) continue;
+    bytes = alignTo(bytes, g.getAlign().valueOrOne());
     out.push_back({&g, bytes});
     bytes = alignTo(bytes + m.getDataLayout().getTypeAllocSize(g.getValueType()), 64);
   }

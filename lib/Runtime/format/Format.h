@@ -42,8 +42,9 @@ enum Feature : uint64_t {
   kFeatureGpu = 1u << 5,         ///< some target is a GPU, or a host build of a GPU's kernels
   kFeatureExternal = 1u << 6,    ///< some program calls a function of the host
   kFeatureRings = 1u << 7,       ///< some kernel of a GPU has more than kMostStaticShared, or asynchronous copies
+  kFeatureTensorMaps = 1u << 8,  ///< some kernel of a GPU takes tensor maps
 };
-inline constexpr uint64_t kKnownFeatures = 255;
+inline constexpr uint64_t kKnownFeatures = 511;
 
 inline constexpr uint64_t kAlign = 64;
 inline constexpr uint64_t kMapAlign = 65536;
@@ -59,6 +60,8 @@ inline constexpr uint32_t kMaxRank = 16;
 inline constexpr uint32_t kMaxDims = 65536;
 inline constexpr uint32_t kMaxTargets = 256;
 inline constexpr uint32_t kMaxKernelBuffers = 256;
+inline constexpr uint32_t kMaxKernelMaps = 4;
+inline constexpr uint32_t kMaxBoxLines = 256; ///< of a tensor map, which the driver allows
 inline constexpr uint32_t kMaxGrid = 8;         ///< axes of a kernel's grid
 inline constexpr uint32_t kMaxOrigins = 8;      ///< of a launch
 inline constexpr uint32_t kMaxHostTensors = 64; ///< of a call of a function of the host

@@ -106,6 +106,8 @@ struct GpuCode;
 struct GpuCodeBuilder;
 struct GpuCodeT;
 
+struct TensorMap;
+
 struct Kernel;
 struct KernelBuilder;
 struct KernelT;
@@ -191,6 +193,8 @@ inline const flatbuffers::TypeTable *StateTypeTable();
 inline const flatbuffers::TypeTable *KernelCodeTypeTable();
 
 inline const flatbuffers::TypeTable *GpuCodeTypeTable();
+
+inline const flatbuffers::TypeTable *TensorMapTypeTable();
 
 inline const flatbuffers::TypeTable *KernelTypeTable();
 
@@ -808,6 +812,38 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) ExprOp FLATBUFFERS_FINAL_CLASS {
   }
 };
 FLATBUFFERS_STRUCT_END(ExprOp, 16);
+
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) TensorMap FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint32_t buffer_;
+  uint32_t box_;
+  uint64_t words_;
+
+ public:
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return TensorMapTypeTable();
+  }
+  TensorMap()
+      : buffer_(0),
+        box_(0),
+        words_(0) {
+  }
+  TensorMap(uint32_t _buffer, uint32_t _box, uint64_t _words)
+      : buffer_(flatbuffers::EndianScalar(_buffer)),
+        box_(flatbuffers::EndianScalar(_box)),
+        words_(flatbuffers::EndianScalar(_words)) {
+  }
+  uint32_t buffer() const {
+    return flatbuffers::EndianScalar(buffer_);
+  }
+  uint32_t box() const {
+    return flatbuffers::EndianScalar(box_);
+  }
+  uint64_t words() const {
+    return flatbuffers::EndianScalar(words_);
+  }
+};
+FLATBUFFERS_STRUCT_END(TensorMap, 16);
 
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) DimBind FLATBUFFERS_FINAL_CLASS {
  private:
@@ -2874,6 +2910,7 @@ struct GpuCodeT : public flatbuffers::NativeTable {
   uint32_t scalar_registers = 0;
   uint64_t stack = 0;
   uint64_t spills = 0;
+  std::vector<astra::fmt::TensorMap> maps{};
 };
 
 struct GpuCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -2891,7 +2928,8 @@ struct GpuCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_REGISTERS = 14,
     VT_SCALAR_REGISTERS = 16,
     VT_STACK = 18,
-    VT_SPILLS = 20
+    VT_SPILLS = 20,
+    VT_MAPS = 22
   };
   const flatbuffers::String *symbol() const {
     return GetPointer<const flatbuffers::String *>(VT_SYMBOL);
@@ -2920,6 +2958,9 @@ struct GpuCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint64_t spills() const {
     return GetField<uint64_t>(VT_SPILLS, 0);
   }
+  const flatbuffers::Vector<const astra::fmt::TensorMap *> *maps() const {
+    return GetPointer<const flatbuffers::Vector<const astra::fmt::TensorMap *> *>(VT_MAPS);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_SYMBOL) &&
@@ -2933,6 +2974,8 @@ struct GpuCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_SCALAR_REGISTERS, 4) &&
            VerifyField<uint64_t>(verifier, VT_STACK, 8) &&
            VerifyField<uint64_t>(verifier, VT_SPILLS, 8) &&
+           VerifyOffset(verifier, VT_MAPS) &&
+           verifier.VerifyVector(maps()) &&
            verifier.EndTable();
   }
   GpuCodeT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -2971,6 +3014,9 @@ struct GpuCodeBuilder {
   void add_spills(uint64_t spills) {
     fbb_.AddElement<uint64_t>(GpuCode::VT_SPILLS, spills, 0);
   }
+  void add_maps(flatbuffers::Offset<flatbuffers::Vector<const astra::fmt::TensorMap *>> maps) {
+    fbb_.AddOffset(GpuCode::VT_MAPS, maps);
+  }
   explicit GpuCodeBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -2994,11 +3040,13 @@ inline flatbuffers::Offset<GpuCode> CreateGpuCode(
     uint32_t registers = 0,
     uint32_t scalar_registers = 0,
     uint64_t stack = 0,
-    uint64_t spills = 0) {
+    uint64_t spills = 0,
+    flatbuffers::Offset<flatbuffers::Vector<const astra::fmt::TensorMap *>> maps = 0) {
   GpuCodeBuilder builder_(_fbb);
   builder_.add_spills(spills);
   builder_.add_stack(stack);
   builder_.add_shared(shared);
+  builder_.add_maps(maps);
   builder_.add_scalar_registers(scalar_registers);
   builder_.add_registers(registers);
   builder_.add_dims(dims);
@@ -3018,9 +3066,11 @@ inline flatbuffers::Offset<GpuCode> CreateGpuCodeDirect(
     uint32_t registers = 0,
     uint32_t scalar_registers = 0,
     uint64_t stack = 0,
-    uint64_t spills = 0) {
+    uint64_t spills = 0,
+    const std::vector<astra::fmt::TensorMap> *maps = nullptr) {
   auto symbol__ = symbol ? _fbb.CreateString(symbol) : 0;
   auto dims__ = dims ? _fbb.CreateVector<uint32_t>(*dims) : 0;
+  auto maps__ = maps ? _fbb.CreateVectorOfStructs<astra::fmt::TensorMap>(*maps) : 0;
   return astra::fmt::CreateGpuCode(
       _fbb,
       symbol__,
@@ -3031,7 +3081,8 @@ inline flatbuffers::Offset<GpuCode> CreateGpuCodeDirect(
       registers,
       scalar_registers,
       stack,
-      spills);
+      spills,
+      maps__);
 }
 
 flatbuffers::Offset<GpuCode> CreateGpuCode(flatbuffers::FlatBufferBuilder &_fbb, const GpuCodeT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -5246,6 +5297,7 @@ inline void GpuCode::UnPackTo(GpuCodeT *_o, const flatbuffers::resolver_function
   { auto _e = scalar_registers(); _o->scalar_registers = _e; }
   { auto _e = stack(); _o->stack = _e; }
   { auto _e = spills(); _o->spills = _e; }
+  { auto _e = maps(); if (_e) { _o->maps.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->maps[_i] = *_e->Get(_i); } } }
 }
 
 inline flatbuffers::Offset<GpuCode> GpuCode::Pack(flatbuffers::FlatBufferBuilder &_fbb, const GpuCodeT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -5265,6 +5317,7 @@ inline flatbuffers::Offset<GpuCode> CreateGpuCode(flatbuffers::FlatBufferBuilder
   auto _scalar_registers = _o->scalar_registers;
   auto _stack = _o->stack;
   auto _spills = _o->spills;
+  auto _maps = _o->maps.size() ? _fbb.CreateVectorOfStructs(_o->maps) : 0;
   return astra::fmt::CreateGpuCode(
       _fbb,
       _symbol,
@@ -5275,7 +5328,8 @@ inline flatbuffers::Offset<GpuCode> CreateGpuCode(flatbuffers::FlatBufferBuilder
       _registers,
       _scalar_registers,
       _stack,
-      _spills);
+      _spills,
+      _maps);
 }
 
 inline KernelT::KernelT(const KernelT &o)
@@ -6526,10 +6580,27 @@ inline const flatbuffers::TypeTable *GpuCodeTypeTable() {
     { flatbuffers::ET_UINT, 0, -1 },
     { flatbuffers::ET_UINT, 0, -1 },
     { flatbuffers::ET_ULONG, 0, -1 },
-    { flatbuffers::ET_ULONG, 0, -1 }
+    { flatbuffers::ET_ULONG, 0, -1 },
+    { flatbuffers::ET_SEQUENCE, 1, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::TensorMapTypeTable
   };
   static const flatbuffers::TypeTable tt = {
-    flatbuffers::ST_TABLE, 9, type_codes, nullptr, nullptr, nullptr, nullptr
+    flatbuffers::ST_TABLE, 10, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *TensorMapTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_ULONG, 0, -1 }
+  };
+  static const int64_t values[] = { 0, 4, 8, 16 };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_STRUCT, 3, type_codes, nullptr, nullptr, values, nullptr
   };
   return &tt;
 }

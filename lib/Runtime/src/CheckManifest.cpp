@@ -287,6 +287,14 @@ Status Checker::gpuCode(const fmt::Kernel &k, const fmt::KernelCode &code, const
   for (uint32_t d : *gpu->dims())
     if (d >= m.dims()->size())
       return malformed(diag, "kernel %.64s takes dim %u of %u on %.64s", name, d, m.dims()->size(), where);
+  if (!gpu->maps()) return ASTRA_OK;
+  if (gpu->maps()->size() > fmt::kMaxKernelMaps || target.arch() == fmt::Arch::AMD)
+    return malformed(diag, "kernel %.64s takes %u tensor maps on %.64s", name, gpu->maps()->size(), where);
+  for (const fmt::TensorMap *map : *gpu->maps())
+    if (map->buffer() >= k.access()->size() || !map->box() || map->box() > fmt::kMaxBoxLines || !map->words() ||
+        map->words() % 4 || map->words() > INT32_MAX)
+      return malformed(diag, "kernel %.64s takes a tensor map of buffer %u, %llu words a line, on %.64s", name,
+                       map->buffer(), static_cast<unsigned long long>(map->words()), where);
   return ASTRA_OK;
 }
 

@@ -50,9 +50,11 @@ Status astra::rt::openDriver(DriverCalls &out, const DriverKind &kind, const cha
   }
   for (const Row &row : rows) {
     const char *name = row.names[kind.isCuda ? 0 : 1];
+    bool isOptional = *name == '?';
+    name += isOptional;
     void *symbol = *name ? dlsym(library, name) : nullptr;
     memcpy(row.place, &symbol, sizeof(symbol));
-    if (*name && !symbol)
+    if (*name && !symbol && !isOptional)
       return fail(diag, ASTRA_UNSUPPORTED, "the driver %.200s has no function %s; version %s or newer is needed", file,
                   name, kind.leastName);
   }

@@ -11,7 +11,7 @@
 namespace astra::rt {
 
 // CALL(field, parameters, its name in libcuda, in libamdhip64). A name may be empty where the other row has its own
-// way.
+// way. Behind a `?` it may be missing (CUDA 11 has no tensor maps): then the field is null.
 #define ASTRA_DRIVER_CALLS(CALL)                                                                                       \
   CALL(init, (unsigned flags), "cuInit", "hipInit")                                                                    \
   CALL(version, (int *out), "cuDriverGetVersion", "hipDriverGetVersion")                                               \
@@ -29,6 +29,10 @@ namespace astra::rt {
   CALL(moduleLoad, (void **out, const void *image), "cuModuleLoadData", "hipModuleLoadData")                           \
   CALL(moduleUnload, (void *module), "cuModuleUnload", "hipModuleUnload")                                              \
   CALL(moduleFunction, (void **out, void *module, const char *name), "cuModuleGetFunction", "hipModuleGetFunction")    \
+  CALL(encodeMap,                                                                                                      \
+       (void *map, int type, uint32_t rank, void *address, const uint64_t *extents, const uint64_t *strides,           \
+        const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill),             \
+       "?cuTensorMapEncodeTiled", "")                                                                                  \
   CALL(functionAttribute, (void *function, int which, int value), "cuFuncSetAttribute", "")                            \
   CALL(allocate, (void **out, size_t bytes), "cuMemAlloc_v2", "hipMalloc")                                             \
   CALL(release, (void *memory), "cuMemFree_v2", "hipFree")                                                             \

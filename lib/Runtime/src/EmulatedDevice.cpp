@@ -42,6 +42,12 @@ Status launch(astra_device *device, const Launch &l, astra_diag *diag) {
   e.dims = numbers, e.num_dims = gpu.dims()->size();
   e.items = l.items, e.threads = gpu.threads(), e.group = gpu.group(), e.warp = l.target->gpu()->warp();
   e.shared_bytes = gpu.shared();
+  astra_tensor_map maps[fmt::kMaxKernelMaps];
+  for (; gpu.maps() && e.num_maps < gpu.maps()->size(); e.num_maps++) {
+    const fmt::TensorMap &map = *gpu.maps()->Get(e.num_maps);
+    maps[e.num_maps] = {map.buffer(), map.box(), map.words(), l.bufferBytes[map.buffer()] / (4 * map.words())};
+  }
+  e.maps = maps;
   FloatEnvironment environment;
   return device->emulator.launch(device->emulator.self, &e, diag);
 }

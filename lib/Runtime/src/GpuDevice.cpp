@@ -192,12 +192,18 @@ int neededCuda(const fmt::Manifest &m) {
   return 0;
 }
 
+/// Whether code is of this architecture: "sm_90a" is of sm_90 alone, with instructions that no later one has.
+bool isLevel(const char *arch, const char *level) {
+  size_t n = strlen(level);
+  return strncmp(arch, level, n) == 0 && (!arch[n] || (strncmp(arch, "sm_", 3) == 0 && strcmp(arch + n, "a") == 0));
+}
+
 /// Whether a target is code that this device's driver takes.
 bool isReady(const astra_device *device, const astra_bundle &bundle, const fmt::Target &t) {
   const Gpu &gpu = *device->gpu;
   const char *arch = strchr(t.name()->c_str(), ':');
   return bundle.file.sections[t.section()].kind == uint32_t(fmt::SectionKind::DeviceCode) &&
-         strcmp(arch ? arch + 1 : "", device->level) == 0 &&
+         isLevel(arch ? arch + 1 : "", device->level) &&
          (!gpu.kind->isCuda || neededCuda(bundle.manifest()) <= gpu.version / 1000);
 }
 
@@ -207,16 +213,17 @@ Status choose(const astra_device *device, const astra_bundle &bundle, uint32_t &
   const Gpu &gpu = *device->gpu;
   const char *prefix = gpu.kind->prefix, *other = nullptr, *text = nullptr, *code = nullptr;
   int best = 0;
+  uint32_t ready = kNone;
   for (uint32_t i = 0; i < m.targets()->size(); i++) {
     const fmt::Target *t = m.targets()->Get(i);
     if (t->abi() != fmt::kGpuKernelAbi || t->arch() != gpu.kind->arch) continue;
     const char *name = t->name()->c_str(), *arch = strchr(name, ':');
     arch = arch ? arch + 1 : name;
     if (isReady(device, bundle, *t)) {
-      out = i;
-      return ASTRA_OK;
+      ready = i;
+      if (arch[strlen(arch) - 1] == 'a') break; // which is preferred
     }
-    if (strcmp(arch, device->level) == 0 &&
+    if (isLevel(arch, device->level) &&
         bundle.file.sections[t->section()].kind == uint32_t(fmt::SectionKind::DeviceCode))
       code = name;
     other = name;
@@ -226,6 +233,10 @@ Status choose(const astra_device *device, const astra_bundle &bundle, uint32_t &
     if (*end || sm > gpu.sm || sm <= best) continue; // "sm_90a" is of one architecture alone
     best = int(sm), text = name;
     if (gpu.allowPtx) out = i;
+  }
+  if (ready != kNone) {
+    out = ready;
+    return ASTRA_OK;
   }
   if (!other)
     return fail(diag, ASTRA_NO_TARGET, "the bundle has no code for %s GPUs; compile it with --target=%s%s",
@@ -283,6 +294,10 @@ Status load(astra_device *device, const astra_bundle &bundle, uint32_t target, C
     s = drive(device, "a kernel of the bundle", diag,
               [&](DriverCalls &c) { return c.moduleFunction(&out.functions[i], out.base, gpu.symbol()->c_str()); });
     constexpr int kMostDynamicShared = 8;
+    if (!s && gpu.maps() && gpu.maps()->size() && !device->gpu->calls.encodeMap)
+      s = fail(diag, ASTRA_UNSUPPORTED, "kernel %.64s needs tensor maps, and the driver has no cuTensorMapEncodeTiled; "
+               "install a driver of CUDA 12.0 or newer, or compile the bundle for %s%s", gpu.symbol()->c_str(),
+               device->gpu->kind->prefix, device->level);
     if (unsigned bytes = dynamicShared(device, gpu); bytes && !s)
       s = drive(device, "a kernel's shared memory", diag,
                 [&](DriverCalls &c) { return c.functionAttribute(out.functions[i], kMostDynamicShared, int(bytes)); });
@@ -335,6 +350,22 @@ Status copy(astra_device *device, void *queue, Way way, void *to, const void *fr
   });
 }
 
+/// A tensor map, 128 bytes that the driver understands, of all the lines of a buffer.
+Status encodeMap(astra_device *device, const Launch &l, const fmt::TensorMap &map, void *out, astra_diag *diag) {
+  enum { kUint32 = 2, kNoInterleave = 0, kSwizzle128 = 3, kPromote256 = 3, kZeros = 0 };
+  constexpr uint32_t kBoxWords = 32;
+  uint64_t line = 4 * map.words(), lines = l.bufferBytes[map.buffer()] / line;
+  if (!lines || lines > INT32_MAX)
+    return fail(diag, ASTRA_UNSUPPORTED, "kernel %.64s reads %llu lines by a tensor map; one has 1 to 2147483647",
+                l.kernel->name()->c_str(), static_cast<unsigned long long>(lines));
+  const uint64_t extents[] = {map.words(), lines}, strides[] = {line};
+  const uint32_t box[] = {kBoxWords, map.box()}, steps[] = {1, 1};
+  return drive(device, "a tensor map", diag, [&](DriverCalls &c) {
+    return c.encodeMap(out, kUint32, 2, l.buffers[map.buffer()], extents, strides, box, steps, kNoInterleave,
+                       kSwizzle128, kPromote256, kZeros);
+  });
+}
+
 Status launch(astra_device *device, const Launch &l, astra_diag *diag) {
   const fmt::GpuCode &gpu = *l.code->gpu();
   uint64_t perBlock = gpu.threads() / gpu.group(), blocks = (uint64_t(l.items) + perBlock - 1) / perBlock;
@@ -344,13 +375,18 @@ Status launch(astra_device *device, const Launch &l, astra_diag *diag) {
     return fail(diag, ASTRA_UNSUPPORTED, "kernel %.64s needs %llu blocks; a launch has at most %llu",
                 l.kernel->name()->c_str(), static_cast<unsigned long long>(blocks),
                 static_cast<unsigned long long>(most));
-  void *arguments[2 * fmt::kMaxKernelBuffers];
+  void *arguments[2 * fmt::kMaxKernelBuffers + fmt::kMaxKernelMaps];
+  alignas(64) unsigned char maps[fmt::kMaxKernelMaps][128];
   int64_t numbers[fmt::kMaxKernelBuffers];
   uint32_t count = 0;
   for (uint32_t i = 0; i < l.kernel->access()->size(); i++) arguments[count++] = const_cast<void **>(&l.buffers[i]);
   for (uint32_t i = 0; i < gpu.dims()->size(); i++) {
     numbers[i] = l.dims[gpu.dims()->Get(i)];
     arguments[count++] = &numbers[i];
+  }
+  for (uint32_t i = 0; gpu.maps() && i < gpu.maps()->size(); i++) {
+    if (Status s = encodeMap(device, l, *gpu.maps()->Get(i), maps[i], diag)) return s;
+    arguments[count++] = maps[i];
   }
   return drive(device, l.kernel->name()->c_str(), diag, [&](DriverCalls &c) {
     return c.launch(const_cast<void *>(l.entry), unsigned(blocks), 1, 1, gpu.threads(), 1, 1,
