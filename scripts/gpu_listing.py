@@ -174,6 +174,11 @@ def loops_of(code):
     return sorted(loops, key=lambda loop: loop.head)
 
 
+def only_waits(loop):
+    """Whether its turns ask a barrier for a phase and do nothing else."""
+    return len(loop.body) <= 8 and any(i.opcode.startswith("SYNCS.PHASECHK") for i in loop.body)
+
+
 def main_loop(loops):
-    """The loop that lies deepest, of these the one with most instructions; None where there is none."""
-    return max(loops, key=lambda loop: (loop.depth, len(loop.body), -loop.head), default=None)
+    """The loop that lies deepest, of these the one with most instructions; None where there is none. What only waits is none."""
+    return max((loop for loop in loops if not only_waits(loop)), key=lambda loop: (loop.depth, len(loop.body), -loop.head), default=None)

@@ -11,9 +11,9 @@
 //
 // Sums that are being made are tokens: numbers that no step gives. What is computed of them is wrong, and a test sees it.
 #include "Memory.h"
-#include "astra/Codegen/PtxCalls.h"
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 using namespace astra;
 using namespace astra::emulator;

@@ -53,7 +53,8 @@ UNIT_PRODUCT = """module @product {
 }
 """
 # Of the main loop of a matrix unit's product: its instructions of a hundred, at least.
-UNIT_GATES = {("cuda:sm_90", "hopper16", "bf16"): 0.15, ("cuda:sm_90", "hopper16", "f16"): 0.15, ("cuda:sm_80", "ampere8", "bf16"): 0.15,
+UNIT_GATES = {("cuda:sm_90a", "hopper16", "bf16"): 0.05, ("cuda:sm_90a", "hopper16", "f16"): 0.05,
+              ("cuda:sm_90", "hopper16", "bf16"): 0.15, ("cuda:sm_90", "hopper16", "f16"): 0.15, ("cuda:sm_80", "ampere8", "bf16"): 0.15,
               ("hip:gfx942", "cdna3-8", "bf16"): 0.14, ("hip:gfx942", "cdna3-8", "f16"): 0.14, ("hip:gfx90a", "cdna2", "bf16"): 0.14}  # fmt: skip
 # The same of products whose operands come through a ring of asynchronous copies, of the loop of steps and with the loop around it, which copies.
 RINGS = [
@@ -165,6 +166,9 @@ def unit_gate(tools, target, unit, kind):
     share = kinds.get("matrix", 0) / sum(kinds.values())
     assert share >= UNIT_GATES[target, unit, kind], f"matrix instructions are {share:.4f} of the loop: {kinds}"
     assert row["spills"] == row["stack"] == row["local"] == 0, row
+    if target == "cuda:sm_90a":  # a turn multiplies a box of 4 steps, which another loop asks for
+        assert kinds["matrix"] == 4 and not {"shared load", "shared store", "global load", "local"} & set(kinds), kinds
+        assert any(x["own"]["kinds"].get("async copy") == 2 for x in row["loops"]), row["loops"]
 
 
 def gate(tools, target):

@@ -464,6 +464,7 @@ llvm::Expected<GpuLaunch> KernelEmitter::run() {
     }
     if (!s.refused().empty()) return fail(s.refused());
   }
+  if (groups.end) jump(groups.end), enter(groups.end);
   L::ReturnOp::create(s.b, s.loc, mlir::ValueRange{});
   if (k.kernel->warpGroups) launch.group = launch.threads;
   return launch;

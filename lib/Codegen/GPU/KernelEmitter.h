@@ -170,6 +170,7 @@ private:
     V ring, full, empty;         // places of the tile's operands; a barrier of each for who waits to read and to fill
     llvm::SmallVector<V, 2> map; // of rows, of columns
     std::vector<Lanes> result;   // by row of the thread
+    mlir::Block *end = nullptr;  // of the kernel, where those go who bring the operands
   } groups;
   V lane;       // the thread's number among those of its item; null where each has its own
   V item, base; // the item's number; where those of the next parallel range begin

@@ -47,7 +47,6 @@ constexpr Plain plain[] = {
      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];",
      "r,l,r,r,r"},
     {ptxName::proxyFence, "fence.proxy.async.shared::cta;", ""},
-    {ptxName::fence, "wgmma.fence.sync.aligned;", ""},
     {ptxName::commit, "wgmma.commit_group.sync.aligned;", ""},
 };
 
@@ -56,11 +55,13 @@ Text textOf(StringRef name, const llvm::CallInst &call) {
   for (const Plain &p : plain)
     if (name == p.name) return {p.code, p.constraints};
   unsigned arguments = call.arg_size();
+  if (name.starts_with(ptxName::fence)) return {"wgmma.fence.sync.aligned;", tied(arguments)};
   if (name.consume_front(ptxName::wait))
-    return {"wgmma.wait_group.sync.aligned " + name.str() + ";", tied(arguments)};
+    return {"wgmma.wait_group.sync.aligned " + name.split('.').first.str() + ";", tied(arguments)};
   if (name.consume_front(ptxName::giveRegisters)) return {"setmaxnreg.dec.sync.aligned.u32 " + name.str() + ";", ""};
   if (name.consume_front(ptxName::takeRegisters)) return {"setmaxnreg.inc.sync.aligned.u32 " + name.str() + ";", ""};
   if (name.consume_front(ptxName::multiply)) {
+    name = name.split('.').first;
     unsigned sums = arguments - 2;
     bool small = name == "bf16" || name == "f16"; // these may lie across, which is said of no others
     unsigned k = small ? 16 : name == "tf32" ? 8 : 32;

@@ -137,8 +137,9 @@ void KernelEmitter::multiplyByGroups() {
 
   enter(fetches);
   if (few) ptx((ptxName::giveRegisters + llvm::Twine(few)).str(), {});
-  mlir::Block *one = newBlock(), *end = newBlock();
-  branch(s.cmp(ICmp::eq, thread, k.group), one, end);
+  mlir::Block *one = newBlock();
+  groups.end = newBlock();
+  branch(s.cmp(ICmp::eq, thread, k.group), one, groups.end);
   enter(one);
   V row = indexOf(t.rows.first), column = indexOf(t.columns.first);
   loop({}, [&](V turn, V slot, V parity, llvm::ArrayRef<V>) -> Lanes {
@@ -150,9 +151,7 @@ void KernelEmitter::multiplyByGroups() {
     ptx(ptxName::copyBox, {inRing(slot, rowBytes), groups.map[1], word, column, full});
     return {};
   });
-  jump(end);
-  enter(end);
-  L::ReturnOp::create(s.b, s.loc, mlir::ValueRange{});
+  jump(groups.end);
 
   enter(multiplies);
   if (many) ptx((ptxName::takeRegisters + llvm::Twine(many)).str(), {});
@@ -164,14 +163,14 @@ void KernelEmitter::multiplyByGroups() {
     return out;
   };
   auto wait = [&](unsigned left, llvm::ArrayRef<V> of) {
-    return parts(ptx((ptxName::wait + llvm::Twine(left)).str(), of, all), sums * own);
+    return parts(ptx((ptxName::wait + llvm::Twine(left) + "." + llvm::Twine(sums * own)).str(), of, all), sums * own);
   };
   V group = s.lshr(thread, 7u), warpLane = s.band(thread, uint64_t(warp - 1));
-  std::string multiply = ptxName::multiply + type;
+  std::string multiply = (ptxName::multiply + llvm::Twine(type) + "." + llvm::Twine(sums)).str();
   Lanes result = loop(Lanes(sums * own, s.real(32, 0)), [&](V turn, V slot, V parity, llvm::ArrayRef<V> before) -> Lanes {
     Lanes now(before.begin(), before.end());
     ptx(ptxName::barrierWait, {barrier(groups.full, slot), parity});
-    ptx(ptxName::fence, {});
+    now = parts(ptx((ptxName::fence + llvm::Twine(sums * own)).str(), now, all), sums * own);
     V columns = ptx(ptxName::descriptor, {inRing(slot, rowBytes)}, s.i(64));
     V first = s.add(s.mul(slot, number(place / 4)), s.mul(group, number(own * 64 * boxWords)));
     llvm::SmallVector<V, 2> rows;

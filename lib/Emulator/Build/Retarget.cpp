@@ -371,7 +371,12 @@ Value *KernelRewrite::ptxCall(CallInst *call, StringRef name) {
                {at(0), at(1), call->getArgOperand(2), call->getArgOperand(3), at(4)}),
            nullptr;
   if (name == is::proxyFence) return ask(offsetof(Thread, proxyFence), nothing, {}), nullptr;
-  if (name == is::fence) return ask(offsetof(Thread, groupFence), nothing, {}), nullptr;
+  if (name.starts_with(is::fence)) {
+    ask(offsetof(Thread, groupFence), nothing, {});
+    Value *all = PoisonValue::get(call->getType());
+    for (unsigned i = 0; i < call->arg_size(); ++i) all = b.CreateInsertValue(all, call->getArgOperand(i), i);
+    return all;
+  }
   if (name == is::commit) return ask(offsetof(Thread, commit), nothing, {}), nullptr;
   if (name == is::descriptor) {
     Value *from = b.CreateLShr(ask(offsetof(Thread, placeOf), i64(), {at(0)}), 4);
@@ -381,12 +386,12 @@ Value *KernelRewrite::ptxCall(CallInst *call, StringRef name) {
     unsigned count = call->arg_size() - 2;
     giveSums(2);
     ask(offsetof(Thread, multiply), nothing,
-        {b.getInt32(count), call->getArgOperand(0), call->getArgOperand(1), stepOfGroup(name)});
+        {b.getInt32(count), call->getArgOperand(0), call->getArgOperand(1), stepOfGroup(name.split('.').first)});
     return takeSums(count);
   }
   if (name.consume_front(is::wait)) { // lanes meet: what one says of the warp is so of all
     unsigned count = call->arg_size(), left = 0;
-    name.getAsInteger(10, left);
+    name.split('.').first.getAsInteger(10, left);
     giveSums(0);
     ask(offsetof(Thread, awaitGroups), nothing, {b.getInt32(count), b.getInt32(left)});
     Value *own = field(b, offsetof(Thread, number), i32());

@@ -154,8 +154,9 @@ void otherParity(llvm::CallInst &c) {
 void waitsLess(llvm::CallInst &c) {
   llvm::Module &m = *c.getModule();
   llvm::StringRef name = c.getCalledFunction()->getName();
-  unsigned left = name.back() - '0';
-  c.setCalledFunction(m.getOrInsertFunction((name.drop_back() + llvm::Twine(left + 1)).str(), c.getFunctionType()));
+  auto [left, count] = name.drop_front(strlen(is::wait)).split('.');
+  std::string one = (is::wait + llvm::Twine(left[0] - '0' + 1) + "." + count).str();
+  c.setCalledFunction(m.getOrInsertFunction(one, c.getFunctionType()));
 }
 
 TEST(GpuWarpGroups, NoFenceIsForNothing) {
