@@ -8,7 +8,9 @@
 // In fast memory a block lies step by step, the points of a step side by side. An operand whose neighbours in memory
 // are points goes there as it comes. One whose neighbours are steps is turned: each vector is written across, and the
 // steps lie some vectors further apart than they are long, so that no more than two threads of a warp that write
-// together meet in one bank. What is copied asynchronously cannot be written across: it is turned element by element.
+// together meet in one bank. What is copied asynchronously cannot be written across: it stays as it is, point by point,
+// the steps of a point side by side, so that a thread reads several steps of a point together, if it has the registers;
+// else, and of matrix units, whose threads take theirs step by step, it is turned element by element.
 #include "Value.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/STLExtras.h"
@@ -77,9 +79,12 @@ UOpRef ValueAt::fromBlock(int64_t kc, int64_t points, UOpRef k, UOpRef own, unsi
     int64_t lanes;
   };
   SmallVector<Way, 8> ways;
+  constexpr int64_t large = 128; // results of a thread, whose registers hold four steps of its points too
+  const bool staysAsItIs = shared.copied && !llvm::cantFail(decodeContract(spec.rootOp->ints)).unit &&
+                           shared.side[0].points * shared.side[1].points >= large * int64_t(shared.threads);
   for (int64_t lanes = std::max<int64_t>(16 / bytes, 1); lanes >= 1; lanes /= 2)
     for (bool alongPoints : {true, false})
-      if ((alongPoints ? points : kc) % lanes == 0 && (alongPoints || lanes == 1 || !shared.copied))
+      if ((alongPoints ? points : kc) % lanes == 0 && (alongPoints || lanes == 1 || !shared.copied || staysAsItIs))
         ways.push_back({alongPoints, lanes});
   ways.push_back({true, 1}); // neither goes by neighbours
   const int64_t threads = shared.threads;
@@ -87,11 +92,12 @@ UOpRef ValueAt::fromBlock(int64_t kc, int64_t points, UOpRef k, UOpRef own, unsi
     auto [alongPoints, lanes] = way;
     int64_t inner = (alongPoints ? points : kc) / lanes, outer = alongPoints ? kc : points; // in vectors
     int64_t tInner = std::min(inner, threads), tOuter = std::min(outer, threads / tInner);
-    int64_t row = points;
-    if (!alongPoints)
+    const bool asItIs = !alongPoints && lanes > 1 && staysAsItIs;
+    int64_t row = asItIs ? kc : points;
+    if (!alongPoints && !asItIs)
       row = turnedRow(points, bytes,
                       [&](int64_t row) { return wordsInOneBank(tInner, tOuter, lanes * row * bytes, bytes); });
-    int64_t innerStep = alongPoints ? 1 : row, outerStep = alongPoints ? row : 1; // in memory
+    int64_t innerStep = alongPoints || asItIs ? 1 : row, outerStep = alongPoints || asItIs ? row : 1; // in memory
     SmallVector<UOpRef, 5> ranges, at;
     SmallVector<int64_t, 5> strides;
     auto add = [&](UOpRef r, UOpRef index, int64_t stride) {
