@@ -100,7 +100,8 @@ UOpRef ValueAt::sharedFold(ReduceKind kind, UOpRef n, int64_t chunk, UOpRef iden
     return c.make(Op::Fold, {identity, x, along}, {int64_t(combineOf(kind)), 1});
   };
   auto simple = [&](UOpRef x) { return simplifyIndex(c, x); };
-  if (n->hi <= chunk)
+  const bool dealsAll = width && to.empty(); // one warp adds up a chunk, though there be no other, and tells the others
+  if (n->hi <= chunk && !dealsAll)
     return foldLanes(kind, to, [&](UOpRef lane, ArrayRef<UOpRef> place) {
       UOpRef count = simple(idxSubstitute(c, n, to, place)), full = simple(idxDiv(c, count, c.index(64))),
              acc = identity;
@@ -121,7 +122,7 @@ UOpRef ValueAt::sharedFold(ReduceKind kind, UOpRef n, int64_t chunk, UOpRef iden
   const int64_t dealt = piece == chunk ? std::max<int64_t>(cooperation.chunks, 1) : 1;
   UOpRef chunks = simple(idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(piece))));
   const int64_t together = chunks->hi > 64 ? 64 : int64_t(llvm::alignTo(uint64_t(chunks->hi), uint64_t(dealt)));
-  return foldLanes(kind, to, [&](UOpRef lane, ArrayRef<UOpRef> reader) {
+  auto ofChunks = [&](UOpRef lane, ArrayRef<UOpRef> reader) {
     auto loop = [&](UOpRef count) { return count->constIndex() == 1 ? c.index(0) : range(count, RangeKind::Fold); };
     UOpRef round = chunks->hi > together ? loop(simple(idxCeilDiv(c, chunks, c.index(together)))) : c.index(0),
            turn = loop(c.index(together / dealt)), own = digit(dealt, cooperation.chunkStride);
@@ -146,5 +147,11 @@ UOpRef ValueAt::sharedFold(ReduceKind kind, UOpRef n, int64_t chunk, UOpRef iden
     UOpRef x = c.make(Op::At, at, {1});
     if (together < 64) x = select(lt(lane, c.index(together)), x, identity);
     return round->isConst() ? x : fold(x, round);
-  });
+  };
+  constexpr int64_t few = 16; // chunks whose results each thread folds by itself: other lanes have the identity
+  if (dealsAll && together <= few) {
+    UOpRef u = chunks->hi > 1 ? range(c.index(together), RangeKind::Unroll) : c.index(0), x = ofChunks(u, to);
+    return u->isConst() ? x : c.make(Op::LaneFold, {x, u}, {int64_t(combineOf(kind))});
+  }
+  return foldLanes(kind, to, ofChunks);
 }

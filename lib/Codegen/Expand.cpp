@@ -444,7 +444,7 @@ void Expansion::laneFold(UOpRef n, Copies &out) {
     if (kindOf(r) == RangeKind::Vector)
       lane = r;
     else if (kindOf(r) == RangeKind::Thread)
-      thread = r; // the innermost: what is left of the fold is the machine's
+      thread = r; // before a vector's own lanes: an exchange between threads, which is the machine's
     else
       steps.push_back(r);
   for (UOpRef r : in.unroll)
@@ -474,11 +474,11 @@ void Expansion::laneFold(UOpRef n, Copies &out) {
     for (; l.size() > 1; l.resize(l.size() / 2))
       for (size_t s = 0; s < l.size() / 2; ++s) l[s] = combine(l[s], l[s + l.size() / 2]);
     UOpRef v = l[0];
+    if (thread) v = c.make(Op::LaneFold, {v, thread}, n->ints);
     for (int64_t s = w / 2; s >= 1; s /= 2) {
       UOpRef lo = c.make(Op::Lanes, {v}, {0, s}), hi = c.make(Op::Lanes, {v}, {s, s});
       v = c.make(op, {lo, hi});
     }
-    if (thread) v = c.make(Op::LaneFold, {v, thread}, n->ints);
     out.copies.push_back(v);
   }
 }

@@ -25,7 +25,10 @@ Kernel Lowering::run() {
       values.rowLanes = plan.threads;
       values.cooperation = {0, plan.split, 1, plan.warp, nullptr};
     }
-    if (!plan.warp || keepsRows()) values.cached = cachedInRow(spec);
+    if (plan.width)
+      values.width = plan.width, values.cached = keptInRow(spec, plan.split != 0).all();
+    else if (!plan.warp || keepsRows())
+      values.cached = cachedInRow(spec);
   }
   if (plan.kind == PlanKind::Columns && plan.kc && spec.rootOp->op == Op::Reduce)
     values.lanesSpill = true;
@@ -293,19 +296,19 @@ void Lowering::rows() {
   };
   for (unsigned u : {plan.unroll, 1u}) {
     if (u == 1 && !stores.empty() && plan.unroll == 1) break;
-    UOpRef each = num(int64_t(values.rowLanes) * u), count = div(sub(n, start), each);
+    UOpRef each = num(values.rowStepLength() * u), count = div(sub(n, start), each);
     if (count->hi <= 0) continue;
     UOpRef e = add(start, mul(loop(count), each));
-    if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(values.rowLanes)));
-    if (values.rowLanes > 1) e = add(e, values.range(num(values.rowLanes), values.laneKind));
+    if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(values.rowStepLength())));
+    if (values.rowLanes > 1) e = add(e, values.rowStep().at);
     put(e);
     start = simplifyIndex(c, add(start, mul(count, each)));
   }
-  UOpRef rest = simplifyIndex(c, idxCeilDiv(c, sub(n, start), num(values.rowLanes)));
+  UOpRef each = num(values.rowStepLength()), rest = simplifyIndex(c, idxCeilDiv(c, sub(n, start), each));
   if (rest->hi <= 0) return;
-  UOpRef lane = values.range(num(values.rowLanes), values.laneKind),
-         e = simplifyIndex(c, add(start, add(mul(loop(rest), num(values.rowLanes)), lane)));
-  values.masked = lane;
+  ValueAt::RowStep step = values.rowStep();
+  UOpRef e = simplifyIndex(c, add(start, add(mul(loop(rest), each), step.at)));
+  values.masked = step.ranges.back();
   values.mask = values.lt(e, n);
   put(e);
   values.masked = values.mask = nullptr;

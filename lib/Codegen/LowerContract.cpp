@@ -89,6 +89,8 @@ void Lowering::block(const Phase &phase) {
     kept.push_back(count ? count : all);
     if (kept.back()->hi <= 0) return;
   }
+  if (rowTile) // one point of each label but the last
+    for (int64_t l : rowTile->labels) kept[l] = l == rowTile->labels.back() ? rowTile->rows : num(1);
   SmallVector<UOpRef, 4> batch, mExtents;
   for (int64_t l : plan.mLabels) mExtents.push_back(kept[l]);
   for (unsigned l = 0; l < kept.size(); ++l)
@@ -120,7 +122,11 @@ void Lowering::block(const Phase &phase) {
   }
 
   auto label = [&](int64_t l, UOpRef i) {
-    return simplifyIndex(c, add(num(phase.labels[l].first), mul(i, num(phase.labels[l].step))));
+    UOpRef at = add(num(phase.labels[l].first), mul(i, num(phase.labels[l].step)));
+    if (rowTile)
+      for (auto [label, first] : llvm::zip(rowTile->labels, rowTile->at))
+        if (label == l) at = add(at, first);
+    return simplifyIndex(c, at);
   };
   auto insideN = [&, n0, n](UOpRef point) { return values.lt(add(n0, point), n); };
   auto insideM = [&, m0, m](UOpRef point) { return values.lt(add(m0, point), m); };

@@ -24,38 +24,114 @@ bool astra::writesRows(const KernelSpec &spec) {
   return !rows.empty() && !spec.inPlace && spec.outputs[0].value->shape == rows;
 }
 
-llvm::DenseSet<UOpRef> astra::cachedInRow(const KernelSpec &spec) {
-  constexpr unsigned dear = 8; // more than storing and loading it costs
-  llvm::DenseSet<UOpRef> cached;
+namespace {
+/// How an element of a row is read: by one pass, whose number this is, or by several; whether a sum is among them whose
+/// order says which elements a thread adds up.
+struct Readers {
+  static constexpr unsigned none = 0, several = ~0u;
+  unsigned pass = none;
+  bool summed = false;
+};
+} // namespace
+
+/// Goes from a kernel's output to its arguments; keeps(value, readers) says whether an element of a row is computed
+/// once for all its readers, and is then one by itself.
+static void passesOver(const KernelSpec &spec, llvm::function_ref<bool(UOpRef, const Readers &)> keeps) {
   Shape rows = rowsOf(spec);
-  if (rows.empty()) return cached;
+  if (rows.empty()) return;
+  unsigned passes = 0;
+  llvm::DenseMap<UOpRef, Readers> readBy;
+  auto read = [&](UOpRef s, Readers by) {
+    Readers &all = readBy[s];
+    all.pass = all.pass == Readers::none || all.pass == by.pass ? by.pass : Readers::several;
+    all.summed |= by.summed;
+  };
+  if (writesRows(spec)) read(spec.outputs[0].value, {++passes});
   std::vector<UOpRef> order = topoSort(spec.outputs[0].value);
+  for (UOpRef n : llvm::reverse(order)) {
+    if (alongRows(n, rows))
+      read(n->src[0], {++passes, llvm::cantFail(decodeReduce(n->ints)).order == ReduceOrder::Lane64});
+    if (n->shape != rows) continue;
+    Readers by = readBy.lookup(n);
+    if (by.pass != Readers::none && keeps(n, by)) by = {++passes};
+    if (by.pass == Readers::none || !has(n->op, Elementwise)) continue;
+    for (UOpRef s : n->tensors()) read(s, by);
+  }
+}
+
+static constexpr unsigned dear = 8; // more than storing and loading an element costs
+
+/// Operations for an element of each value; arguments are loaded, other values computed once a row or by other kernels.
+static llvm::DenseMap<UOpRef, unsigned> costs(const KernelSpec &spec) {
   llvm::DenseMap<UOpRef, unsigned> cost;
-  for (UOpRef n : order) {
-    if (!has(n->op, Elementwise))
-      continue; // arguments are loaded, other values computed once a row or by other kernels
+  for (UOpRef n : topoSort(spec.outputs[0].value)) {
+    if (!has(n->op, Elementwise)) continue;
     unsigned k = n->op == Op::Div || n->op == Op::Sqrt ? 8 : 1;
     for (UOpRef s : n->tensors()) k += cost.lookup(s);
     cost[n] = std::min(k, 1000u);
   }
-  // Which passes read a node: one number, or `several`.
-  constexpr unsigned none = 0, several = ~0u;
-  unsigned passes = 0;
-  llvm::DenseMap<UOpRef, unsigned> readBy;
-  auto read = [&](UOpRef s, unsigned pass) {
-    unsigned &by = readBy[s];
-    by = by == none || by == pass ? pass : several;
-  };
-  if (writesRows(spec)) read(spec.outputs[0].value, ++passes);
-  for (UOpRef n : llvm::reverse(order)) {
-    if (alongRows(n, rows)) read(n->src[0], ++passes);
-    if (!has(n->op, Elementwise) || n->shape != rows) continue;
-    unsigned by = readBy.lookup(n);
-    if (by == several && cost[n] > dear) cached.insert(n), by = ++passes;
-    if (by != none)
-      for (UOpRef s : n->tensors()) read(s, by);
-  }
+  return cost;
+}
+
+llvm::DenseSet<UOpRef> astra::cachedInRow(const KernelSpec &spec) {
+  llvm::DenseMap<UOpRef, unsigned> cost = costs(spec);
+  llvm::DenseSet<UOpRef> cached;
+  passesOver(spec, [&](UOpRef n, const Readers &by) {
+    return by.pass == Readers::several && cost.lookup(n) > dear && cached.insert(n).second;
+  });
   return cached;
+}
+
+/// Whether a value is the same for all elements of a row, one argument's elements each its own, or neither.
+static std::pair<bool, bool> ofRowOrArgument(UOpRef n, const llvm::DenseSet<UOpRef> &arguments) {
+  bool own = true;
+  for (; !arguments.contains(n); n = n->src[0]) {
+    bool moves = n->op == Op::Reshape || n->op == Op::Permute || n->op == Op::Shrink || n->op == Op::Flip ||
+                 n->op == Op::Detach || n->op == Op::Tap;
+    if (n->op == Op::Expand) {
+      own = false;
+      if (n->src[0]->shape.empty() || n->src[0]->shape.back()->constIndex() == 1) return {true, false};
+    } else if (!moves)
+      return {n->op == Op::Const, false};
+  }
+  return {false, own};
+}
+
+KeptRow astra::keptInRow(const KernelSpec &spec, bool byBlock) {
+  KeptRow kept;
+  Shape rows = rowsOf(spec);
+  if (rows.empty()) return kept;
+  llvm::DenseSet<UOpRef> arguments;
+  for (const Placed &p : spec.inputs) arguments.insert(p.value);
+  llvm::DenseMap<UOpRef, unsigned> cost = costs(spec);
+  llvm::DenseMap<UOpRef, llvm::DenseSet<UOpRef>>
+      loads; // what an element of a value is read from, one for each of a row
+  for (UOpRef n : topoSort(spec.outputs[0].value)) {
+    if (n->shape != rows) continue;
+    if (arguments.contains(n) || !has(n->op, Elementwise)) {
+      if (!ofRowOrArgument(n, arguments).first) loads[n].insert(n);
+      continue;
+    }
+    llvm::DenseSet<UOpRef> all;
+    for (UOpRef s : n->tensors())
+      if (auto it = loads.find(s); it != loads.end()) all.insert(it->second.begin(), it->second.end());
+    loads[n] = std::move(all);
+  }
+  passesOver(spec, [&](UOpRef n, const Readers &by) {
+    bool several = by.pass == Readers::several, computed = has(n->op, Elementwise) && !arguments.contains(n);
+    bool keeps = computed ? (several && (cost.lookup(n) > dear || loads.lookup(n).size() > 1)) ||
+                                (byBlock && by.summed && cost.lookup(n) > dear)
+                          : several && ofRowOrArgument(n, arguments).second;
+    if (keeps) (byBlock && by.summed ? kept.shared : kept.own).insert(n);
+    return keeps;
+  });
+  return kept;
+}
+
+llvm::DenseSet<UOpRef> KeptRow::all() const {
+  llvm::DenseSet<UOpRef> both = own;
+  both.insert(shared.begin(), shared.end());
+  return both;
 }
 
 uint64_t astra::rowBytes(const Placed &p) {

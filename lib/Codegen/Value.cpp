@@ -182,10 +182,17 @@ UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   if (it != memo.end()) return it->second;
   UOpRef r;
   if (cached.contains(value)) {
-    UOpRef stage = cachedRow(value, index.drop_back()), w = c.index(rowLanes), e = index.back();
-    UOpRef q = simplifyIndex(c, idxDiv(c, e, w)), count = stage->indices()[0]->src[0];
+    UOpRef stage = cachedRow(value, index.drop_back()), e = index.back(), count = stage->indices()[0]->src[0];
+    UOpRef q = simplifyIndex(c, idxDiv(c, e, c.index(rowStepLength())));
     if (gate) q = simplifyIndex(c, idxMin(c, q, idxSub(c, count, c.index(1)))); // beyond the end: any, not taken
-    r = c.make(Op::At, {stage, q, simplifyIndex(c, idxMod(c, e, w))}, {1});
+    SmallVector<UOpRef, 5> at{stage, q};
+    int64_t each = rowStepLength();
+    for (UOpRef l : stage->indices().drop_front()) {
+      UOpRef rest = idxMod(c, e, c.index(each));
+      each /= *l->src[0]->constIndex();
+      at.push_back(simplifyIndex(c, idxDiv(c, rest, c.index(each))));
+    }
+    r = c.make(Op::At, at, {1});
   } else if (tiles.contains(value))
     r = fromTile(value, index, gate);
   else
@@ -285,6 +292,22 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   return c.make(Op::At, src, {1});
 }
 
+ValueAt::RowStep ValueAt::rowStep() {
+  RowStep step{{}, c.index(0)};
+  auto add = [&](UOpRef r) {
+    step.ranges.push_back(r);
+    step.at = idxAdd(c, idxMul(c, step.at, r->src[0]), r);
+  };
+  if (!width) {
+    add(range(c.index(rowLanes), laneKind));
+    return step;
+  }
+  if (rowLanes > reduceLanes) add(digit(rowLanes / reduceLanes, reduceLanes)); // warps
+  add(range(c.index(reduceLanes), laneKind));
+  if (width > 1) add(range(c.index(width), RangeKind::Vector));
+  return step;
+}
+
 /// All elements of a row, up to a multiple of 64, or of the threads' number: those beyond its end are not taken. Where
 /// its length is known nobody reads a vector that is beyond its end as a whole.
 UOpRef ValueAt::cachedRow(UOpRef value, ArrayRef<UOpRef> row) {
@@ -293,17 +316,21 @@ UOpRef ValueAt::cachedRow(UOpRef value, ArrayRef<UOpRef> row) {
   int64_t group = laneKind == RangeKind::Thread ? rowLanes : 64;
   UOpRef n = columnsOfRows ? columnsOfRows : value->shape.back(),
          groups = idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(group)));
-  UOpRef count = n->isConst() ? idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(rowLanes)))
+  UOpRef count = n->isConst() ? idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(rowStepLength())))
                               : idxMul(c, groups, c.index(group / rowLanes));
-  UOpRef q = range(simplifyIndex(c, count), RangeKind::Fold), l = range(c.index(rowLanes), laneKind);
+  UOpRef q = range(simplifyIndex(c, count), RangeKind::Fold);
+  RowStep step = rowStep();
+  UOpRef l = step.ranges.back();
   SmallVector<UOpRef, 6> at(row);
-  at.push_back(simplifyIndex(c, idxAdd(c, idxMul(c, q, c.index(rowLanes)), l)));
+  at.push_back(simplifyIndex(c, idxAdd(c, idxMul(c, q, c.index(rowStepLength())), step.at)));
   std::pair outer{masked, mask};
   mask = lt(at.back(), n);
   masked = mask ? l : nullptr;
   UOpRef element = compute(value, at, nullptr);
   std::tie(masked, mask) = outer;
-  return stage = c.make(Op::Stage, {element, q, l});
+  SmallVector<UOpRef, 5> src{element, q};
+  llvm::append_range(src, step.ranges);
+  return stage = c.make(Op::Stage, src);
 }
 
 /// A loop of a kernel that a user wrote. Loops over one range at one index are one; those whose steps keep tiles are

@@ -46,6 +46,17 @@ public:
   int64_t blocksTogether = 1;             // blocks of its chain that are lanes of a vector
   RangeKind laneKind = RangeKind::Vector; // what those lanes are: of a register, or threads
   unsigned rowLanes = 0;                  // elements of a row that are kept or written at once
+  // Of a GPU, where a row is read once: so many neighbours are a thread's, and rowLanes counts threads. 0: each has
+  // one.
+  unsigned width = 0;
+  /// What the lanes or threads of a row have of it in one step.
+  struct RowStep {
+    llvm::SmallVector<UOpRef, 3> ranges; // the innermost last
+    UOpRef at;                           // the element at hand, from where the step begins
+  };
+  RowStep rowStep();
+  /// How many elements that are.
+  int64_t rowStepLength() const { return int64_t(rowLanes) * std::max(width, 1u); }
   // Of a GPU: the threads of an item that share a reduction. Chunks of a sum are dealt to `chunks` of them, or of their
   // warps. Of columns the lanes of a chunk are dealt to `parts` threads, neighbours in them are as many apart as an
   // item has columns, and `column` is the digit that tells which column the element at hand is.
@@ -223,6 +234,7 @@ private:
   UOpRef sumOfBlocks(UOpRef r, const ContractSpec &s, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef about(llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef fold(UOpRef loop, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  UOpRef rowFold(ReduceKind kind, UOpRef n, UOpRef identity, llvm::function_ref<UOpRef(UOpRef, UOpRef)> element);
   UOpRef cachedRow(UOpRef value, llvm::ArrayRef<UOpRef> row);
   UOpRef fromTile(UOpRef value, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   bool keepsWithin(UOpRef loop);

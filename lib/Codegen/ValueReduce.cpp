@@ -44,7 +44,9 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
       return select(bound, c.make(Op::At, listed({all, safe, t}), {1}), identity);
     });
   }
-  int64_t w = reduceLanes ? reduceLanes : 1;
+  // Of a GPU that reads rows once each thread has neighbouring lanes; where a block shares the row, from memory, one.
+  const int64_t wide = reduceLanes && width && rowLanes == reduceLanes ? width : 1,
+                w = wide * std::max(reduceLanes, 1u);
   UOpRef c64 = c.index(64), full = simplifyIndex(c, idxDiv(c, n, c64)), rest = simplifyIndex(c, idxMod(c, n, c64));
   // Lanes of a vector along the reduced axis; or, where vectors run along another, lane after lane: eight at a time,
   // kept in fast memory, for 64 copies of what is summed are much code and more accumulators than there are registers.
@@ -62,7 +64,12 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
   } else {
     if (w < 64)
       laneRanges.push_back(range(c.index(64 / w), RangeKind::Unroll)), lane = idxMul(c, laneRanges.back(), c.index(w));
-    if (w > 1) laneRanges.push_back(range(c.index(w), laneKind)), lane = idxAdd(c, lane, laneRanges.back());
+    if (w > 1) {
+      laneRanges.push_back(range(c.index(w / wide), laneKind));
+      lane = idxAdd(c, lane, idxMul(c, laneRanges.back(), c.index(wide)));
+    }
+    if (wide > 1)
+      laneRanges.push_back(range(c.index(wide), RangeKind::Vector)), lane = idxAdd(c, lane, laneRanges.back());
   }
   UOpRef acc = identity;
   if (spills) { // loops: steps, eights, columns, lanes
@@ -80,9 +87,36 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
     acc = acc == identity ? tail : c.make(ops[int(kind)], {acc, tail});
   }
   if (kept && group != laneRanges[0]) acc = c.make(Op::At, {c.make(Op::Stage, {acc, group}), laneRanges[0]}, {1});
-  SmallVector<UOpRef, 3> src{acc};
+  if (wide > 1 && *chunk->constIndex() > laneChunk) // in any order: a thread's own before it exchanges
+    acc = c.make(Op::LaneFold, {acc, laneRanges.pop_back_val()}, {combine});
+  SmallVector<UOpRef, 4> src{acc};
   src.append(laneRanges.begin(), laneRanges.end());
   return c.make(Op::LaneFold, src, {combine});
+}
+
+/// Of a row that the threads of a block share: in any order, each thread what it keeps, then the lanes of a warp, then
+/// the warps.
+UOpRef ValueAt::rowFold(ReduceKind kind, UOpRef n, UOpRef identity,
+                        llvm::function_ref<UOpRef(UOpRef, UOpRef)> element) {
+  static const Combine combines[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min, Combine::And, Combine::Or};
+  static const Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
+  int64_t combine = int64_t(combines[int(kind)]);
+  RowStep step = rowStep();
+  UOpRef each = c.index(rowStepLength()), full = simplifyIndex(c, idxDiv(c, n, each)), acc = identity;
+  if (full->hi > 0) {
+    UOpRef q = range(full, RangeKind::Fold);
+    acc = c.make(Op::Fold, {identity, element(simplifyIndex(c, idxAdd(c, idxMul(c, q, each), step.at)), nullptr), q},
+                 {combine, 1});
+  }
+  if (simplifyIndex(c, idxMod(c, n, each))->hi > 0) {
+    UOpRef i = simplifyIndex(c, idxAdd(c, idxMul(c, full, each), step.at)), tail = element(i, lt(i, n));
+    acc = acc == identity ? tail : c.make(ops[int(kind)], {acc, tail});
+  }
+  if (width > 1) acc = c.make(Op::LaneFold, {acc, step.ranges.pop_back_val()}, {combine});
+  acc = c.make(Op::LaneFold, {acc, step.ranges.pop_back_val()}, {combine});
+  UOpRef warp = step.ranges.back(), other = range(warp->src[0], RangeKind::Unroll);
+  UOpRef all = c.make(Op::Stage, {acc, warp});
+  return c.make(Op::LaneFold, {c.make(Op::At, {all, other}, {1}), other}, {combine});
 }
 
 /// What of a gate is about an index: conditions on elements side by side (lanes, copies of unrolled code) that it does
@@ -103,7 +137,8 @@ UOpRef ValueAt::about(ArrayRef<UOpRef> index, UOpRef gate) {
     bool lanes = false;
     for (UOpRef n : topoSort(g)) {
       if (n->op != Op::Range || here.contains(n)) continue;
-      lanes |= RangeKind(n->ints[1]) == laneKind || RangeKind(n->ints[1]) == RangeKind::Unroll;
+      RangeKind kind = RangeKind(n->ints[1]);
+      lanes |= kind == laneKind || kind == RangeKind::Vector || kind == RangeKind::Unroll;
     }
     if (!lanes) out = both(out, g);
   }
@@ -185,7 +220,13 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
       cut = true;
     }
     UOpRef chunk = c.index(s.order == ReduceOrder::Lane64 ? laneChunk : int64_t(1) << 40);
-    if (auto place = sharesAt(index, gate)) {
+    if (auto place = sharesAt(index, gate); place && width && s.order == ReduceOrder::Exact) {
+      result = rowFold(s.kind, n, identity, [&](UOpRef i, UOpRef bound) {
+        SmallVector<UOpRef, 4> own(at);
+        own[axis] = i;
+        return elementAt(own, gate, bound);
+      });
+    } else if (place) {
       int64_t most = laneChunk, teams = std::max<int64_t>(cooperation.chunks, 1);
       if (s.order == ReduceOrder::Exact && (n->isConst() || teams == 1)) // any order: no one has more than another
         most = llvm::alignTo(uint64_t(std::max<int64_t>((n->hi + teams - 1) / teams, 1)), 64);

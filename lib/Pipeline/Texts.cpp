@@ -42,7 +42,8 @@ static std::string accessList(ArrayRef<GpuKernel> kernels, const GpuTarget &targ
       if (a.buffer < 0)
         line += ", words in a bank " + std::to_string(a.conflict);
       else
-        line += ", sectors " + std::to_string(a.sectors) + formatv(", of those needed {0:f2}", a.waste).str();
+        line += ", sectors " + std::to_string(a.sectors) +
+                formatv(", of those needed {0:f2}, moved {1}", a.waste, a.moved).str();
       auto same = find_if(lines, [&](const auto &l) { return l.first == line; });
       if (same == lines.end()) same = lines.insert(same, {line, 0});
       ++same->second;

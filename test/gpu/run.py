@@ -44,6 +44,9 @@ ROWS = {
                     + spread("ms", "m") + "    %d = sub %x, %ms\n    %q = mul %d, %d\n    %t = reduce %q " + SUM + "    %v = div %t, %n2\n    %r = sqrt %v\n"
                     + spread("rs", "r") + "    %y = div %d, %rs\n"),
 }  # fmt: skip
+# Of rows of 4096: warps of a hundred that a unit holds; instructions of a thread for each of its elements, at most.
+ROW_GATES = [(name, target, *figures) for name, figures in (("softmax", (60, 80)), ("norm", (75, 60))) for target in ("cuda:sm_80", "cuda:sm_90")]
+ROW_GATES += [(name, "hip:gfx942", 35, 80) for name in ("softmax", "norm")]
 # Of the main loop: fused multiply-adds of a hundred instructions, at least. On AMD of a hundred vector instructions.
 GATES = {"cuda:sm_80": ("fma_share", 0.93), "cuda:sm_90": ("fma_share", 0.93), "hip:gfx942": ("issue_bound", 0.98)}
 UNIT_PRODUCT = """module @product {
@@ -58,8 +61,9 @@ UNIT_GATES = {("cuda:sm_90a", "hopper16", "bf16"): 0.05, ("cuda:sm_90a", "hopper
               ("hip:gfx942", "cdna3-8", "bf16"): 0.14, ("hip:gfx942", "cdna3-8", "f16"): 0.14, ("hip:gfx90a", "cdna2", "bf16"): 0.14}  # fmt: skip
 # The same of products whose operands come through a ring of asynchronous copies, of the loop of steps and with the loop around it, which copies.
 RINGS = [
-    ("cuda:sm_80", "mr 8; vector 4; nr 4; row-block 8; threads 128; mc 8; kc 16; unroll-k 8; spill-sums 1; stages 4", 0.94, 0.90, 6),
-    ("cuda:sm_90", "mr 8; vector 4; nr 4; row-block 8; threads 256; mc 16; kc 16; unroll-k 4; spill-sums 1; stages 3", 0.94, 0.91, 12),
+    ("cuda:sm_80", "mr 16; vector 4; nr 2; row-block 8; threads 128; mc 8; kc 32; unroll-k 16; spill-sums 1; stages 2", 0.95, 0.93, 6),
+    ("cuda:sm_90", "mr 8; vector 4; nr 4; row-block 8; threads 256; mc 16; kc 32; unroll-k 16; spill-sums 1; stages 2", 0.95, 0.93, 12),
+    ("cuda:sm_90", "mr 8; vector 4; nr 4; row-block 8; threads 256; mc 16; kc 16; unroll-k 16; spill-sums 1; stages 3", 0.93, 0.93, 12),
     ("cuda:sm_90", "mr 8; vector 4; nr 2; row-block 8; threads 256; mc 16; kc 16; unroll-k 8; spill-sums 1; stages 3", 0.925, 0.87, 25),
 ]
 
@@ -191,6 +195,9 @@ def ring_gate(tools, target, plan, least, with_copies, occupancy):
     assert loop["fma_share"] >= least, f"{loop['fma_share']:.4f}, expected {least}: {loop['kinds']}"
     assert row["spills"] == row["stack"] == row["local"] == 0, row
     assert row["occupancy"] >= occupancy, row["occupancy"]
+    if turns == 1:  # a turn of the ring is one of the loop of steps: the copies are in it
+        assert loop["fma_share"] >= with_copies and loop["kinds"]["async copy"], loop["kinds"]
+        return
     (around,) = [x["own"] for x in row["loops"] if x["own"]["kinds"].get("async copy") and x["depth"] == 2]
     kinds = around["kinds"]
     assert not {"global load", "shared store"} & set(kinds), f"a turn of the ring goes through registers: {kinds}"
@@ -198,12 +205,16 @@ def ring_gate(tools, target, plan, least, with_copies, occupancy):
     assert fma / all_of >= with_copies, f"with the copies {fma / all_of:.4f}, expected {with_copies}: {kinds}"
 
 
-def rows_gate(tools, target, text):
-    """One kernel, whose warps touch no sector for nothing, and that keeps nothing in memory but the row."""
+def rows_gate(tools, target, text, occupancy, most):
+    """One kernel, whose warps touch no sector for nothing, and that keeps nothing in memory but the row, which is read and written once, by 16 bytes."""
     row = report(tools, target, text)
-    assert row["spills"] == row["stack"] == row["local"] == 0 and row["occupancy"] >= 75, row
+    assert row["spills"] == row["stack"] == row["local"] == 0 and row["occupancy"] >= occupancy, row
     far = [a for a in row["accesses"] if "words_in_a_bank" not in a]
-    assert far and all(a["by_those_needed"] == 1 for a in far), far
+    assert far and all(a["by_those_needed"] == 1 and a["bytes"] == 16 for a in far), far
+    moved = {kind: sum(a["moved"] * a["times"] for a in far if a["kind"] == kind) for kind in ("load", "store")}
+    assert moved == {"load": 4096 * 4, "store": 4096 * 4}, moved
+    slots = row["instructions"] * row["threads"] / 4096  # of an element, the passes that are not unrolled apart
+    assert slots <= most, slots
     assert all(a["words_in_a_bank"] == 1 for a in row["accesses"] if a not in far), row["accesses"]
     assert row["shared"] <= 4096 * 4 + 1024, row["shared"]
 
@@ -248,9 +259,9 @@ def main():
     for number, (target, *ring) in enumerate(RINGS):
         if here and disassembler:
             tests.append((f"ring {number} {target}", lambda target=target, ring=ring: ring_gate(tools, target, *ring)))
-    for name, text in ROWS.items():
-        if here and disassembler:
-            tests.append((f"gate {name} cuda:sm_90", lambda text=text: rows_gate(tools, "cuda:sm_90", text)))
+    for name, target, *figures in ROW_GATES:
+        if target.startswith("hip") or (here and disassembler):
+            tests.append((f"gate {name} {target}", lambda name=name, target=target, figures=figures: rows_gate(tools, target, ROWS[name], *figures)))
     if here:
         tests.append(("launches_what_takes_much_shared_memory", lambda: launches_what_takes_much_shared_memory(tools)))
     failed = 0

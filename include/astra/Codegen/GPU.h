@@ -76,7 +76,22 @@ struct GpuKernel {
   unsigned stages = 0;     // of the ring in which those arrays lie, which asynchronous copies fill; 0: no ring
   bool spillSums = false;  // what a loop around loops adds up lies in shared memory, not in registers
   unsigned unrollK = 0;    // steps of a sum of shared operands that are a turn of their loop; 0: as LLVM likes
+  // Of one that computes its followers too, a tile of rows in each item (decision 0070): what is done with a tile, by
+  // all threads of a block one step after another; the dim that only the steps know, the number of the tile; how many
+  // tiles there are; and the bytes of shared memory in which rows pass from one step to the next.
+  std::vector<GpuKernel> steps = {};
+  UOpRef tile = nullptr, tiles = nullptr;
+  uint64_t rowBytes = 0;
+  std::vector<std::shared_ptr<const Kernel>> ofSteps = {};
+  /// Of a step, for each of its buffers: which of the kernel's it is, or where in the rows' memory it begins.
+  struct Argument {
+    bool local;
+    uint64_t number;
+  };
+  std::vector<Argument> arguments = {};
 };
+/// The items of a kernel.
+UOpRef itemsOf(Context &c, const GpuKernel &k);
 
 /// All of a buffer as lines of words of 32 bits, of which boxes come to shared memory: what the driver encodes as a
 /// tensor map. A box is 32 words of so many lines, its 16-byte parts in the order of the 128-byte swizzle.
@@ -133,6 +148,7 @@ struct GpuAccess {
   unsigned bytes = 0;    // of a thread at once
   unsigned sectors = 0;  // of 32 bytes that a warp touches in global memory
   double waste = 0;      // those, by how many would hold what it touches
+  uint64_t moved = 0;    // bytes of the sectors that an item touches, all turns of the loops around together
   unsigned conflict = 0; // of a shared array: most words in one bank, of threads that go together
 };
 std::vector<GpuAccess> gpuAccesses(const GpuKernel &kernel, const GpuTarget &target);

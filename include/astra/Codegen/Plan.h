@@ -28,6 +28,8 @@
 //       on a GPU: 32 columns of one row, two threads have a chain each of the sum of each
 //   contract: n 1; m 0; mr 2; vector 2; nr 32; row-block 8; threads 256; mc 64; kc 32; stages 4; warp-groups 2
 //       on a GPU: a tile of 128 by 256 of a matrix unit, of which two warp groups have 64 rows each
+//   contract: n 3; m 2; mr 4; vector 4; nr 1; threads 256; mc 8; kc 16; pipeline 2; join 32
+//       on a GPU: 32 rows go through a fused chain of kernels at a time
 //   map: merge 4; vector 16; unroll 4
 //       the 4 innermost memory dims as one loop (but the axis of a running sum or scatter: a loop around a store)
 //   map: merge 1; vector 16; unroll 1; tile 16
@@ -51,6 +53,10 @@
 //       on a GPU: a row's lanes are the threads of a warp
 //   rows: merge 2; vector 32; unroll 1; threads 256; warp 32; cooperative 8
 //       on a GPU: the 8 warps of a block share a row, chunk by chunk of its sums
+//   rows: merge 2; vector 16; unroll 1; threads 128; warp 32; width 4
+//       on a GPU: 16 threads have a row, each 4 elements side by side of every 64; the row is read once
+//   rows: merge 2; vector 32; unroll 1; threads 256; warp 32; width 4; cooperative 8
+//       on a GPU: the same, of all threads of a block
 //   columns: merge 1; vector 16; unroll 1
 //       a reduction whose lanes run along an output axis
 //   columns: merge 1; vector 16; unroll 7; tail masked; unroll-k 64
@@ -118,6 +124,11 @@ struct Plan {
   // of a GPU, rows: so many threads go in step, and the lanes of a row are all of them, or for a short row some, which
   // are one item; 0: an item is a thread
   unsigned warp = 0;
+  // of a GPU, rows: so many neighbouring elements are a thread's, which it reads and writes at once; what several
+  // passes over a row need is read once and kept, each thread's part in its registers or, where others read it too, in
+  // memory that the block shares. 0: a thread has every so manieth element, and each pass reads a row again, but for
+  // what is dear
+  unsigned width = 0;
   // of a GPU, rows: a cooperative reduction, so many warps are one item, each has its chunks of a reduction. columns:
   // an item is a block of threads, so many of which share an element of the result: each has its lanes of a chunk, and
   // where they are more than 64 its chunks. contract with mc: split-K, so many threads have the same elements of the
@@ -144,6 +155,9 @@ struct Plan {
   // them, of 128 threads each, have 64 rows by all columns of the tile, or several times that, one below another; one
   // more brings the operands to the ring of `stages` places. kc is 32 words. 0: warps multiply, or threads
   unsigned warpGroups = 0;
+  // of a GPU, contract with mc and a fused chain: a block takes so many rows through the chain at a time, and what
+  // passes between its kernels lies in shared memory. 0: they are launched one by one
+  unsigned join = 0;
   // of a GPU, map: an item is a tile of so many elements along the memory dims behind number `merge` and
   // threads / transpose along that one, a thread an element; operands whose axes are the other way round are transposed
   // through shared memory

@@ -20,8 +20,12 @@ public:
     if (!threads.find(k, target.warp).empty()) return {};
     unsigned loops = 0;
     for (const Inst &i : k.linear.insts) {
-      if (i.kind == InstKind::LoopBegin) loops += RangeKind(i.uop->ints[1]) != RangeKind::Parallel;
-      if (i.kind == InstKind::LoopEnd) loops -= RangeKind(i.uop->ints[1]) != RangeKind::Parallel;
+      if (i.kind == InstKind::LoopBegin) {
+        bool own = RangeKind(i.uop->ints[1]) != RangeKind::Parallel; // of an item
+        loops += own;
+        turns.push_back(turns.back() * (own ? std::max<int64_t>(i.uop->src[0]->hi, 1) : 1.0));
+      }
+      if (i.kind == InstKind::LoopEnd) loops -= RangeKind(i.uop->ints[1]) != RangeKind::Parallel, turns.pop_back();
       UOpRef x = i.uop;
       if (i.kind == InstKind::Write)
         global({x->src[0]->ints[0], true, loops}, x, x->src[1], 2);
@@ -78,6 +82,8 @@ private:
       a.sectors = std::max<unsigned>(a.sectors, sectors.size());
       a.waste = std::max(a.waste, double(sectors.size()) / least);
     }
+    double warps = double(k.group) / target.warp; // of an item
+    a.moved = uint64_t(std::min(32.0 * a.sectors * (lanes / together) * warps * turns.back(), 1e18));
     found.push_back(a);
   }
 
@@ -114,9 +120,18 @@ private:
   const GpuTarget &target;
   Threads threads;
   std::vector<GpuAccess> found;
+  std::vector<double> turns{1}; // of the loops around, at their bounds
 };
 } // namespace
 
 std::vector<GpuAccess> astra::gpuAccesses(const GpuKernel &k, const GpuTarget &target) {
-  return Counting(k, target).run();
+  if (k.steps.empty()) return Counting(k, target).run();
+  std::vector<GpuAccess> all; // of what is done with a tile; rows that pass between the steps are in no buffer
+  for (const GpuKernel &part : k.steps)
+    for (GpuAccess a : gpuAccesses(part, target)) {
+      if (a.buffer >= 0 && part.arguments[a.buffer].local) continue;
+      if (a.buffer >= 0) a.buffer = int64_t(part.arguments[a.buffer].number);
+      all.push_back(a);
+    }
+  return all;
 }

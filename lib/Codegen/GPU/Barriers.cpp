@@ -12,6 +12,17 @@ uint32_t gpu::bitsOfRange(UOpRef range) {
   return uint32_t((range->src[0]->constIndex().value_or(1) - 1) * strideOf(range));
 }
 
+static int64_t lanesOf(UOpRef x) { return x->rank() ? x->shape[0]->constIndex().value_or(1) : 1; }
+
+/// Of the last index of a read from a stage, which counts elements: the point whose whole vector is read, or null.
+static UOpRef vectorNumber(UOpRef read, UOpRef last) {
+  int64_t lanes = lanesOf(read->src[0]);
+  if (lanes == 1) return last;
+  llvm::SmallVector<IndexTerm, 4> sum = terms(last);
+  bool whole = lanesOf(read) == lanes && sum.size() == 1 && sum[0].atoms.size() == 1 && sum[0].coefficient == lanes;
+  return whole ? sum[0].atoms[0] : nullptr;
+}
+
 std::string Threads::find(const GpuKernel &k, unsigned warp) {
   llvm::DenseMap<UOpRef, bool> acrossThreads; // stages that close digits: whether another's element is read
   for (UOpRef x : topoSort({k.kernel->sink})) {
@@ -50,7 +61,8 @@ std::string Threads::find(const GpuKernel &k, unsigned warp) {
     }
     if (x->op == Op::At)
       for (auto [r, i] : llvm::zip(x->src[0]->indices(), x->indices())) {
-        bool own = isThread(i) && i->src[0] == r->src[0] && strideOf(i) == strideOf(r);
+        UOpRef whose = r == x->src[0]->indices().back() ? vectorNumber(x, i) : i;
+        bool own = whose && isThread(whose) && whose->src[0] == r->src[0] && strideOf(whose) == strideOf(r);
         if (isThread(r) && !own) acrossThreads[x->src[0]] = true;
       }
     if (mine.bits) open[x] = std::move(mine);

@@ -3,6 +3,7 @@
 // Gives:    nothing where the kernel can be lowered under the plan, else a sentence: what was found, what was expected.
 // Does not: count what the kernel takes of the GPU (checkLaunch, once it is lowered).
 #include "CheckGpuPlan.h"
+#include "../Rows.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
@@ -122,6 +123,22 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
     if (!rows && (p.split > p.threads || p.lanes != 1 || p.unroll != 1))
       return bad(found(&Plan::split) + "; expected at most the block's threads, vector 1 and unroll 1");
   }
+  if (p.width) {
+    constexpr uint64_t most = 16, mostOwn = 64; // elements of an access, of a thread
+    Shape row = rowsOf(spec);
+    if (!p.warp || row.empty() || !row.back()->isConst() || row.back()->hi < 1 || spec.inPlace)
+      return bad(found(&Plan::width) + "; only of rows of one known length that a warp or a block reads");
+    if (t.flavour == GpuFlavour::Metal) return bad(found(&Plan::width) + "; rows are read once by NVIDIA and AMD");
+    if (!llvm::isPowerOf2_32(p.width) || p.width > most || (!p.split && p.lanes * p.width > 64))
+      return bad(found(&Plan::width) + " with " + found(&Plan::lanes) + "; expected a power of two up to " +
+                 llvm::Twine(most) + ", of a warp's row at most 64 elements at once");
+    uint64_t step = uint64_t(p.split ? p.threads : p.lanes) * p.width;
+    bool keeps = !keptInRow(spec, p.split != 0).all().empty();
+    if (keeps && llvm::divideCeil(row.back()->hi, step) * p.width > mostOwn)
+      return bad(found(&Plan::width) + "; a thread keeps at most " + llvm::Twine(mostOwn) + " elements of a row");
+    if (!p.split && row.back()->hi > laneChunk)
+      return bad(found(&Plan::width) + "; rows of more than " + llvm::Twine(laneChunk) + " elements are a block's");
+  }
   if (p.transpose) {
     const Placed &out = spec.outputs[0];
     unsigned rank = out.layout.dims.size();
@@ -134,6 +151,14 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
     if (p.merge + 1 >= rank || p.block)
       return bad(found(&Plan::merge) + "; it is the other dim of the tile, expected one of 0 to " +
                  llvm::Twine(int(rank) - 2) + ", and no tile");
+  }
+  if (p.join) {
+    if (spec.followers.empty() || !p.mc || p.split || p.stages || p.spillSums)
+      return bad(found(&Plan::join) + "; only a kernel of a fused chain, with mc, no split-k, stages and spill-sums, " +
+                 "takes rows through the chain");
+    UOpRef rows = spec.outputs[0].value->shape.drop_back().back();
+    if (!rows->isConst() || rows->hi % p.join)
+      return bad(found(&Plan::join) + "; expected a number that divides the rows");
   }
   if (p.unrollK && (!p.mc || !llvm::isPowerOf2_32(p.unrollK) || p.unrollK > p.kc))
     return bad(found(&Plan::unrollK) + "; of a tile that threads share a power of two is expected, at most kc");

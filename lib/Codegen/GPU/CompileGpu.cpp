@@ -15,7 +15,7 @@ llvm::Expected<CompiledGpu> astra::compileGpu(Context &c, const Schedule &s, con
   auto kernels = gpuKernels(c, s, target, out.kernels, plans);
   if (!kernels) return kernels.takeError();
   for (const GpuKernel &k : *kernels) out.proved += k.proved;
-  for (const Kernel &k : out.kernels) out.items.push_back(itemCount(c, k.sink));
+  for (const GpuKernel &k : *kernels) out.items.push_back(itemsOf(c, k));
   auto module = lowerGpu(c, *kernels, target, s.dims);
   if (!module) return module.takeError();
   out.module = std::move(*module);

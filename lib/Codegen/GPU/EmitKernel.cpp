@@ -363,14 +363,16 @@ void KernelEmitter::endLoop() {
     for (UOpRef acc : it->second) values[acc] = loadSum(acc);
 }
 
-llvm::Error KernelEmitter::prologue(GpuLaunch &launch) {
+llvm::Error KernelEmitter::signature(GpuLaunch &launch) {
   llvm::SmallVector<UOpRef> reads; // dims, in the order of their numbers
   llvm::DenseMap<UOpRef, bool> seen;
   auto note = [&](UOpRef x) {
     for (UOpRef d : topoSort({x}))
       if (d->op == Op::Dim) seen[d] = true;
   };
-  note(k.kernel->sink);
+  if (k.steps.empty()) note(k.kernel->sink);
+  for (const GpuKernel &part : k.steps) note(part.kernel->sink);
+  seen.erase(k.tile);
   for (const KernelBuffer &b : k.kernel->buffers) note(b.elements);
   for (auto [i, d] : llvm::enumerate(dims))
     if (seen.erase(d)) reads.push_back(d), launch.dims.push_back(i);
@@ -396,9 +398,13 @@ llvm::Error KernelEmitter::prologue(GpuLaunch &launch) {
   }
   for (auto [i, d] : llvm::enumerate(reads)) dimValues[d] = function.getArgument(k.kernel->buffers.size() + i);
 
-  UOpRef items = itemCount(c, k.kernel->sink);
-  unsigned w = fits32(0, items->hi + k.threads) ? 32 : 64, perBlock = k.kernel->warpGroups ? 1 : k.threads / k.group;
-  V thread = machine.thread(), within = thread;
+  return llvm::Error::success();
+}
+
+/// What a thread has for all items: its number in one, arrays.
+llvm::Error KernelEmitter::bindThreads(GpuLaunch &launch) {
+  V thread = machine.thread();
+  within = thread;
   if (k.kernel->warpGroups) { // a block has one item, whatever the threads that bring its operands are called
     within = s.integer(32, 0), lane = thread;
   } else if (k.group > 1) {
@@ -416,8 +422,14 @@ llvm::Error KernelEmitter::prologue(GpuLaunch &launch) {
   if (auto e = makeArrays(launch)) return e;
   makeSums(launch);
   if (groups.sums) makeTileRing(launch);
-  item = s.add(s.mul(s.zext(machine.block(), w), s.integer(w, perBlock)), s.zext(within, w));
   return llvm::Error::success();
+}
+
+/// The items at hand are those of this block.
+void KernelEmitter::setItem(V block) {
+  UOpRef items = itemCount(c, k.kernel->sink);
+  unsigned w = fits32(0, items->hi + k.threads) ? 32 : 64, perBlock = k.kernel->warpGroups ? 1 : k.threads / k.group;
+  item = s.add(s.mul(s.zext(block, w), s.integer(w, perBlock)), s.zext(within, w));
 }
 
 void KernelEmitter::emit(const Inst &i) {
@@ -445,10 +457,7 @@ void KernelEmitter::emit(const Inst &i) {
   }
 }
 
-llvm::Expected<GpuLaunch> KernelEmitter::run() {
-  GpuLaunch launch{k.name, k.threads, k.group, {}, 0, 0};
-  if (auto e = findCarried()) return e;
-  if (auto e = prologue(launch)) return e;
+llvm::Error KernelEmitter::body() {
   for (size_t n = 0; n < k.linear.insts.size(); ++n) {
     const Inst &i = k.linear.insts[n];
     if (i.kind != InstKind::Define && i.kind != InstKind::AccUpdate) flushUnit();
@@ -465,6 +474,63 @@ llvm::Expected<GpuLaunch> KernelEmitter::run() {
     if (!s.refused().empty()) return fail(s.refused());
   }
   if (groups.end) jump(groups.end), enter(groups.end);
+  return llvm::Error::success();
+}
+
+/// What a block does with the tile of rows that has its number, one step after another. Rows that a step writes for the
+/// next one are in shared memory, there when all threads have passed the barrier between.
+llvm::Error KernelEmitter::steps(GpuLaunch &launch) {
+  V rows = L::AddressOfOp::create(s.b, s.loc, sharedArray(0, s.i(8), k.rowBytes));
+  launch.shared += llvm::alignTo(k.rowBytes, 64);
+  std::vector<UOpRef> known(dims.begin(), dims.end());
+  known.push_back(k.tile);
+  dimValues[k.tile] = s.zext(machine.block(), 64);
+  for (const GpuKernel &part : k.steps) {
+    KernelEmitter own(c, s, machine, module, part, known, target);
+    own.function = function, own.dimValues = dimValues;
+    for (const GpuKernel::Argument &a : part.arguments)
+      own.buffers.push_back(a.local ? s.offset(rows, s.i(8), s.integer(32, a.number)) : buffers[a.number]);
+    if (auto e = own.step(launch, &part == &k.steps.back())) return e;
+  }
+  return llvm::Error::success();
+}
+
+/// All items of a step, as many at once as a block has. Threads wait for each other before arrays that they share are
+/// filled again, and, if another step follows, before it reads the rows.
+llvm::Error KernelEmitter::step(GpuLaunch &launch, bool last) {
+  if (auto e = findCarried()) return e;
+  if (auto e = bindThreads(launch)) return e;
+  auto items = itemCount(c, k.kernel->sink)->constIndex();
+  if (!items) return fail("a tile of rows has no known number of items");
+  uint64_t turns = llvm::divideCeil(uint64_t(*items), uint64_t(k.threads / k.group));
+  bool shares = llvm::any_of(k.linear.stages, [&](const StageArray &a) { return threads.isShared(a.stage); });
+  mlir::Block *header = newBlock(), *each = newBlock(), *exit = newBlock();
+  jump(header, {s.integer(32, 0)});
+  V turn = header->addArgument(s.i(32), s.loc);
+  enter(header);
+  branch(s.cmp(ICmp::slt, turn, s.integer(32, turns)), each, exit);
+  enter(each);
+  setItem(turn);
+  if (auto e = body()) return e;
+  bool waits = shares && turns > 1;
+  if (waits) machine.barrier();
+  jump(header, {s.add(turn, uint64_t(1))});
+  enter(exit);
+  if (!waits && !last) machine.barrier();
+  return llvm::Error::success();
+}
+
+llvm::Expected<GpuLaunch> KernelEmitter::run() {
+  GpuLaunch launch{k.name, k.threads, k.group, {}, 0, 0};
+  if (auto e = signature(launch)) return e;
+  if (!k.steps.empty()) {
+    if (auto e = steps(launch)) return e;
+  } else {
+    if (auto e = findCarried()) return e;
+    if (auto e = bindThreads(launch)) return e;
+    setItem(machine.block());
+    if (auto e = body()) return e;
+  }
   L::ReturnOp::create(s.b, s.loc, mlir::ValueRange{});
   if (k.kernel->warpGroups) launch.group = launch.threads;
   return launch;

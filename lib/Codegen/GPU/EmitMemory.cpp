@@ -77,9 +77,12 @@ KernelEmitter::StagePlace KernelEmitter::stagePlace(size_t number, llvm::ArrayRe
   constexpr unsigned w = 32;
   int64_t stride = 1;
   for (size_t d = indices.size(); d-- > 0;) {
-    bool digit = isThread(a.stage->indices()[d]);
-    if (digit && !shared) continue;
-    int64_t step = (shared ? a.strides[d] : stride) * (d + 1 == indices.size() ? lanes : 1);
+    bool digit = isThread(a.stage->indices()[d]), last = d + 1 == indices.size();
+    if (digit && !shared) { // of a vector that is all of a point the lanes are there
+      if (last) stride *= lanesOf(a.stage);
+      continue;
+    }
+    int64_t step = (shared ? a.strides[d] : stride) * (last ? lanes : 1);
     stride *= a.extents[d];
     flat = idxAdd(c, flat, idxMul(c, indices[d], c.index(step)));
   }
@@ -94,7 +97,10 @@ KernelEmitter::StagePlace KernelEmitter::stagePlace(size_t number, llvm::ArrayRe
   if (sum.empty() && flat->constIndex() != 0) {
     stride = 1;
     for (size_t d = indices.size(); d-- > 0;) {
-      if (isThread(a.stage->indices()[d]) && !shared) continue;
+      if (isThread(a.stage->indices()[d]) && !shared) {
+        if (d + 1 == indices.size()) stride *= lanesOf(a.stage);
+        continue;
+      }
       int64_t step = (shared ? a.strides[d] : stride) * (d + 1 == indices.size() ? lanes : 1);
       stride *= a.extents[d];
       V term = s.mul(index(indices[d], w), s.integer(w, uint64_t(step)));
@@ -322,13 +328,18 @@ llvm::Error KernelEmitter::makeArrays(GpuLaunch &launch) {
     int64_t count = 1;
     for (auto [r, n] :
          llvm::zip_equal(a.stage->indices(), llvm::ArrayRef(a.extents).take_front(a.stage->indices().size())))
-      if (!isThread(r)) count *= n;
+      if (!isThread(r))
+        count *= n;
+      else if (r == a.stage->indices().back())
+        count *= lanesOf(a.stage);
     if (a.stage->indices().empty()) count = a.elements;
     count = std::max<int64_t>(count, 1);
     launch.privateBytes += llvm::alignTo(uint64_t(count) * bytes, 64);
     if (launch.privateBytes > most)
       return fail("its arrays take " + std::to_string(launch.privateBytes) + " bytes of each thread; at most " +
                   std::to_string(most) + " have a GPU form");
+    mlir::OpBuilder::InsertionGuard guard(s.b); // where LLVM makes registers of it
+    s.b.setInsertionPointToStart(&function.getBody().front());
     arrays.push_back(L::AllocaOp::create(s.b, s.loc, own, L::LLVMArrayType::get(element, count), s.integer(32, 1), 16));
   }
   return llvm::Error::success();

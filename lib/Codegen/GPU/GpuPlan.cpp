@@ -19,6 +19,7 @@
 #include "../Value.h"
 #include "Barriers.h"
 #include "CheckGpuPlan.h"
+#include "JoinGpu.h"
 #include "ProductPlan.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Contract.h"
@@ -114,13 +115,58 @@ static UOpRef reducedExtent(const KernelSpec &spec) {
   return free && s.axes.size() == 1 ? spec.rootOp->src[0]->shape[s.axes[0]] : nullptr;
 }
 
+/// Reads each row once, by as wide accesses as its elements allow: by some lanes of a warp, which keep it in registers,
+/// or by the threads of a block. False where it is too long for that, or of no known length.
+static bool keepRows(const KernelSpec &spec, const GpuTarget &target, Plan &p) {
+  constexpr int64_t atOnce = 16, usual = 16; // bytes of an access; elements of a thread
+  constexpr uint64_t mostOfThread = 256;     // bytes of registers
+  constexpr int64_t busy = 1 << 17;          // threads that keep a chip busy
+  UOpRef n = reducedExtent(spec);
+  Shape row = rowsOf(spec);
+  if (!n || !n->isConst() || n->hi < 2 || row.empty() || spec.inPlace || target.flavour == GpuFlavour::Metal)
+    return false;
+  int64_t length = n->hi, rows = likely(spec.rootOp->shape), widest = 1;
+  auto widen = [&](const Placed &x) {
+    if (!x.value->shape.empty() && x.value->shape.back() == n)
+      widest = std::max<int64_t>(widest, byteSize(x.value->dtype));
+  };
+  for (const Placed &x : spec.inputs) widen(x);
+  for (const Placed &x : spec.outputs) widen(x);
+  int64_t width = std::max<int64_t>(atOnce / widest, 1);
+  while (length % width) width /= 2;
+  auto bytesOf = [](const llvm::DenseSet<UOpRef> &values) {
+    uint64_t bytes = 0;
+    for (UOpRef x : values) bytes += std::max(1u, byteSize(x->dtype));
+    return bytes;
+  };
+  auto each = [&](int64_t threads) { return llvm::alignTo(uint64_t(length), uint64_t(threads * width)) / threads; };
+  int64_t lanes =
+      std::min<int64_t>({64 / width, target.warp, std::max<int64_t>(powerAbove((length + width - 1) / width), 2)});
+  if (KeptRow kept = keptInRow(spec, false); length <= laneChunk && each(lanes) * bytesOf(kept.own) <= mostOfThread) {
+    p.lanes = lanes, p.width = width;
+    while (p.threads > target.warp && rows * p.lanes < units * p.threads) p.threads /= 2;
+    return true;
+  }
+  KeptRow kept = keptInRow(spec, true);
+  if (kept.all().empty()) return false; // a single pass: chunks are dealt to warps
+  int64_t threads = std::max<int64_t>(powerAbove((length + usual - 1) / usual), 2 * target.warp);
+  while (rows * threads < busy && each(threads) > uint64_t(width)) threads *= 2;
+  threads = std::min<int64_t>(threads, target.threads);
+  uint64_t shared = each(threads) * threads * bytesOf(kept.shared),
+           room = std::max(mostShared(target) / 3, mostCachedShared);
+  if (each(threads) * bytesOf(kept.own) > mostOfThread || each(threads) > mostOfThread / 4 || shared > room)
+    return false;
+  p.width = width, p.threads = threads, p.split = threads / target.warp;
+  return true;
+}
+
 /// The threads of a row: some lanes of a warp, a warp, or several of them.
 static void shareRows(const KernelSpec &spec, const GpuTarget &target, Plan &p) {
   p.kind = PlanKind::Rows;
   p.lanes = p.warp = target.warp;
   p.unroll = 1;
   UOpRef n = reducedExtent(spec);
-  if (!n) return;
+  if (!n || keepRows(spec, target, p)) return;
   int64_t rows = likely(spec.rootOp->shape);
   if (n->hi < target.warp) p.lanes = std::max<int64_t>(powerAbove(n->hi), 2);
   while (p.threads > target.warp && rows * p.lanes < units * p.threads) p.threads /= 2;
@@ -275,10 +321,36 @@ llvm::Expected<std::vector<GpuKernel>> astra::gpuKernels(Context &c, const Sched
   if (auto e = checkPlans(s.kernels, plans, check)) return e;
   std::vector<GpuKernel> out;
   storage.reserve(storage.size() + s.kernels.size());
+  auto givenTo = [&](const KernelSpec &spec) {
+    auto it = plans.find(spec.name);
+    return it == plans.end() ? nullptr : &it->second;
+  };
+  Plans joined; // of kernels with followers that a block computes together, and of these
+  for (const KernelSpec &spec : s.kernels) {
+    if (spec.followers.empty()) continue;
+    std::vector<Plan> chosen = planJoined(spec, target);
+    if (const Plan *p = givenTo(spec); p && !p->join) continue; // one by one
+    if (chosen.empty() && !givenTo(spec)) continue;
+    auto add = [&](const KernelSpec &k, size_t number) {
+      const Plan *p = givenTo(k);
+      joined[k.name] = p ? *p : number < chosen.size() ? chosen[number] : chooseGpuPlan(c, k, target);
+    };
+    add(spec, 0);
+    for (auto [i, f] : llvm::enumerate(spec.followers)) add(f.spec, i + 1);
+  }
   for (const KernelSpec &spec : s.kernels) {
     storage.emplace_back();
-    auto given = plans.find(spec.name);
-    Plan plan = given != plans.end() ? given->second : chooseGpuPlan(c, spec, target);
+    auto together = joined.find(spec.name);
+    if (together != joined.end() && !spec.followers.empty()) {
+      std::vector<Plan> all{together->second};
+      for (const Follower &f : spec.followers) all.push_back(joined.find(f.spec.name)->second);
+      auto k = joinedGpuKernel(c, spec, all, s.dims, storage.back());
+      if (!k) return k.takeError();
+      out.push_back(std::move(*k));
+      continue;
+    }
+    const Plan *given = givenTo(spec);
+    Plan plan = together != joined.end() ? together->second : given ? *given : chooseGpuPlan(c, spec, target);
     auto k = gpuKernel(c, spec, plan, storage.back());
     // Lanes that would go along two axes at once: a thread is a program.
     if (k && given == plans.end() && !spec.grid.empty() && !gpu::Threads().find(*k, target.warp).empty()) {
@@ -286,7 +358,15 @@ llvm::Expected<std::vector<GpuKernel>> astra::gpuKernels(Context &c, const Sched
       k = gpuKernel(c, spec, plan, storage.back());
     }
     if (!k) return k.takeError();
+    if (together != joined.end()) { // the kernel that it follows has done it
+      storage.back().sink = c.make(Op::Sink, {});
+      auto nothing = linearize(c, storage.back());
+      if (!nothing) return nothing.takeError();
+      k->linear = std::move(*nothing);
+    }
     out.push_back(std::move(*k));
   }
   return out;
 }
+
+UOpRef astra::itemsOf(Context &c, const GpuKernel &k) { return k.tiles ? k.tiles : itemCount(c, k.kernel->sink); }

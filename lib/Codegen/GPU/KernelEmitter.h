@@ -46,7 +46,12 @@ private:
   }
   V refuse(const llvm::Twine &what) { return s.refuse(what.str()); }
   llvm::Error findCarried();
-  llvm::Error prologue(GpuLaunch &launch);
+  llvm::Error signature(GpuLaunch &launch);
+  llvm::Error bindThreads(GpuLaunch &launch);
+  void setItem(V block);
+  llvm::Error body();
+  llvm::Error steps(GpuLaunch &launch);
+  llvm::Error step(GpuLaunch &launch, bool last);
   mlir::Block *newBlock() {
     auto *block = new mlir::Block;
     function.getBody().push_back(block);
@@ -172,6 +177,7 @@ private:
     std::vector<Lanes> result;   // by row of the thread
     mlir::Block *end = nullptr;  // of the kernel, where those go who bring the operands
   } groups;
+  V within;                                            // the number of the thread's item among those of its block
   V lane;       // the thread's number among those of its item; null where each has its own
   V item, base; // the item's number; where those of the next parallel range begin
 };

@@ -63,19 +63,21 @@ else
   failed=$((failed + 1))
 fi
 echo "$speeds"
-# The product under other plans, each with its results checked.
+# The product and the softmax under other plans, each with its results checked.
 table= number=0
 here=
 [[ $driver == *stand-in* ]] || here=cuda:sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i "${device#*:}" 2>/dev/null | tr -d .)
 while read -r plan; do
   number=$((number + 1))
-  targets=${plan%%contract:*}
+  kind=contract work=product
+  [[ $plan == *contract:* ]] || kind=rows work=softmax
+  targets=${plan%%"$kind":*}
   if [ -n "$targets" ] && [ -n "$here" ] && [[ ,${targets% }, != *,$here,* ]]; then
     table+="| $plan | not of this GPU |"$'\n'
     continue
   fi
   one=plans.d/$number$small.astra
-  if said=$(ASTRA_STAND_IN_BUNDLE=$one build/speeds "$one" "$device" "${driver:--}" "$calls" "${clock/speeds/product}"); then
+  if said=$(ASTRA_STAND_IN_BUNDLE=$one build/speeds "$one" "$device" "${driver:--}" "$calls" "${clock/speeds/$work}"); then
     passed=$((passed + 1))
   else
     failed=$((failed + 1))
@@ -88,7 +90,7 @@ done < <(grep -v '^#' plans)
   echo "|---|---|---|---|---|---|---|"
   echo "| ${gpu%, *} | ${gpu##*, } | $today | $passed passed, $failed failed | $speeds |"
   echo
-  echo "Plans of the strict f32 product 4096 on $gpu, $today:"
+  echo "Plans of the strict f32 product 4096 and of softmax 8192 x 4096 on $gpu, $today:"
   echo
   echo "| plan | speed |"
   echo "|---|---|"

@@ -1,7 +1,8 @@
 //===- speeds.cpp: first speeds of a GPU --------------------------------------===//
 // Takes:    speeds.uop compiled, a device, its driver, how many calls; whether the clock means anything.
 // Gives:    a line for each work: what it took, as a cell of the table in docs/gpu-status.md; beside the product cuBLAS
-//           in f32 where libcublas can be opened by name. product: of the product alone, without cuBLAS.
+//           in f32 where libcublas can be opened by name. product, softmax: of these alone, without
+//           cuBLAS.
 // Keeps:    results checked: some elements of the product computed again in its order, all of the copy, the sums of the
 //           softmax's rows. Memory of the GPU, several sessions on one stream: calls follow each other without a gap.
 // Does not: link a driver or cuBLAS.
@@ -179,11 +180,17 @@ double timeCublas(const char *driverName, int device, int n, unsigned calls, std
 
 int main(int argc, char **argv) {
   if (argc != 6)
-    return std::printf("usage: speeds BUNDLE DEVICE DRIVER|- CALLS speeds|product|no-speeds|no-product\n"), 2;
+    return std::printf(
+               "usage: speeds BUNDLE DEVICE DRIVER|- CALLS speeds|product|softmax|no-speeds|no-product|no-softmax\n"),
+           2;
   const char *driver = std::strcmp(argv[3], "-") ? argv[3] : nullptr;
   unsigned calls = unsigned(std::atoi(argv[4]));
   std::string what = argv[5];
-  bool speeds = what == "speeds" || what == "product", productAlone = what == "product" || what == "no-product";
+  bool speeds = what.rfind("no-", 0) != 0;
+  auto alone = [&](const char *work) { return what == work || what == std::string("no-") + work; };
+  auto endWith = [&](const char *format, double speed) { // the process ends, and what it holds with it
+    return speeds ? std::printf(format, speed) : std::printf("stand-in: no speed; its results are right\n"), 0;
+  };
   Machine m;
   astra_device_options options = ASTRA_INIT(astra_device_options);
   options.driver = driver;
@@ -204,29 +211,28 @@ int main(int argc, char **argv) {
   std::vector<float> got;
   size_t n = sizeOf("matmul")[0];
   std::vector<float> a = numbers(n * n, 1), b = numbers(n * n, 2);
-  double product = time(m, "matmul", {&a, &b}, calls, got);
-  for (size_t s = 0; s < 64; ++s) {
-    size_t i = s * 7919 % n, j = s * 104729 % n;
-    if (got[i * n + j] != element(a, b, n, i, j)) wrong("an element of the product is wrong");
+  double flops = 2.0 * double(n) * double(n) * double(n), product = 0, copy = 0;
+  if (!alone("softmax")) {
+    product = time(m, "matmul", {&a, &b}, calls, got);
+    for (size_t s = 0; s < 64; ++s) {
+      size_t i = s * 7919 % n, j = s * 104729 % n;
+      if (got[i * n + j] != element(a, b, n, i, j)) wrong("an element of the product is wrong");
+    }
+    if (alone("product")) return endWith("%.1f TFLOP/s\n", flops / product * 1e-12);
+    std::vector<float> x = numbers(sizeOf("copy")[0], 3);
+    copy = time(m, "copy", {&x}, calls, got);
+    for (size_t i = 0; i < x.size(); ++i)
+      if (got[i] != -x[i]) wrong("an element of the copy is wrong");
   }
-  double flops = 2.0 * double(n) * double(n) * double(n);
-  if (productAlone) // the process ends, and what it holds with it
-    return speeds ? std::printf("%.1f TFLOP/s\n", flops / product * 1e-12)
-                  : std::printf("stand-in: no speed; its results are right\n"),
-           0;
-  size_t count = sizeOf("copy")[0];
-  std::vector<float> x = numbers(count, 3);
-  double copy = time(m, "copy", {&x}, calls, got);
-  for (size_t i = 0; i < count; ++i)
-    if (got[i] != -x[i]) wrong("an element of the copy is wrong");
-  size_t rows = sizeOf("softmax")[0], columns = sizeOf("softmax")[1];
-  x = numbers(rows * columns, 4);
+  size_t count = sizeOf("copy")[0], rows = sizeOf("softmax")[0], columns = sizeOf("softmax")[1];
+  std::vector<float> x = numbers(rows * columns, 4);
   double softmax = time(m, "softmax", {&x}, calls, got);
   for (size_t r = 0; r < rows; ++r) {
     double sum = 0;
     for (size_t i = 0; i < columns; ++i) sum += got[r * columns + i];
     if (!(std::fabs(sum - 1) < 1e-4)) wrong("a row of the softmax does not sum to 1");
   }
+  if (alone("softmax")) return endWith("%.0f GB/s\n", 8.0 * double(rows * columns) / softmax * 1e-9);
   ASK(astra_stream_free(&m.stream));
   ASK(astra_pool_free(&m.pool));
   ASK(astra_loaded_free(&m.loaded));

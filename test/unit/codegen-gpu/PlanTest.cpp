@@ -75,7 +75,7 @@ TEST(GpuPlanSentences, OfChains) {
 /// Another plan of the same kind: some of its numbers changed.
 Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
   auto one = [&](std::initializer_list<unsigned> of) { return of.begin()[random() % of.size()]; };
-  for (unsigned changes = 1 + random() % 3; changes--;) switch (random() % 14) {
+  for (unsigned changes = 1 + random() % 3; changes--;) switch (random() % 15) {
     case 0: p.threads = t.warp * one({1, 2, 3, 4, 8, 16}); break;
     case 1: p.lanes = one({1, 2, 3, 4, 8, t.warp}); break;
     case 2: p.unroll = one({1, 2, 3, 4}); break;
@@ -92,6 +92,7 @@ Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
     case 13:
       p.unrollK = one({0, 1, 2, 3, 4, 8, 16}), p.spillSums = one({0, 0, 1, 2}), p.block = one({0, 1, 2, 3});
       break;
+    case 14: p.width = one({0, 1, 2, 3, 4, 8}), p.lanes = one({2, 4, 8, 16, t.warp}); break;
     }
   return p;
 }

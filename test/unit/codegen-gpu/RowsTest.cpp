@@ -1,6 +1,8 @@
 //===- RowsTest.cpp: reductions over rows, emulated, against Eval -----------===//
 // Rows of lengths around 64 and 4096, types of every width, several passes over a row, by a warp or by the warps of a
-// block, of 32 threads and of 64, with threads in several orders.
+// block, of 32 threads and of 64, with threads in several orders; rows that are read once and kept.
+#include "Layers.h"
+#include "RemoveBarrier.h"
 #include "RunGraph.h"
 
 using namespace astra;
@@ -86,6 +88,57 @@ TEST_P(GpuRows, ShortOnesKeepTheirBits) {
                    *gpuTargetNamed(std::get<0>(GetParam())));
   ASSERT_EQ(graph.wrong, "");
   for (int64_t n : {0, 1, 6, 31}) EXPECT_EQ(graph.difference({n}, 3), "") << "rows of " << n;
+}
+
+// Rows of one length that are read once, by accesses as wide as that length allows: of 16, 8 and 4 bytes, with and
+// without a rest; by some lanes of a warp, by a block with some chunks of a sum or one, and too long for both.
+class GpuRowsOnce : public testing::TestWithParam<const char *> {};
+INSTANTIATE_TEST_SUITE_P(Chips, GpuRowsOnce,
+                         testing::Values("cuda:sm_80", "cuda:sm_90", "hip:gfx90a", "hip:gfx942", "hip:gfx1100"),
+                         [](const auto &i) { return llvm::StringRef(i.param).split(':').second.str(); });
+
+std::string logSumExp(int64_t rows, int64_t length) { // of what a mask is added to
+  std::string n = std::to_string(length), m = std::to_string(rows), all = m + ", " + n + "]";
+  return "entry @main(%a : f32[" + all + ", %k : f16[" + all + ") -> (%l : f32[" + m + "], %y : f32[" + all + R"() {
+      %c = cast %k : f32[)" +
+         all + R"(
+      %x = add %a, %c
+      %m = reduce %x kind=max order=exact axes=[1]
+      %m1 = reshape %m [)" +
+         m + ", 1]\n%m2 = expand %m1 [" + all + R"(
+      %d = sub %x, %m2
+      %e = exp %d
+      %l = reduce %e kind=sum order=lane64 axes=[1]
+      %g = log %l
+      %g1 = reshape %g [)" +
+         m + ", 1]\n%g2 = expand %g1 [" + all + R"(
+      %y = sub %d, %g2
+    })";
+}
+
+TEST_P(GpuRowsOnce, KeepTheirBits) {
+  const GpuTarget &target = *gpuTargetNamed(GetParam());
+  unsigned once = 0;
+  for (int64_t n : {3, 66, 96, 130, 516, 1001, 4096, 4100, 8194, 40000})
+    for (const std::string &text : {softmax(5, n), norm(3, n, true), norm(2, n, false), logSumExp(3, n)}) {
+      if (n > 9000 && text != softmax(5, n)) continue;
+      GraphOnGpu g(text, target);
+      ASSERT_EQ(g.wrong, "") << n;
+      EXPECT_EQ(g.difference({}, uint64_t(n)), "") << g.plans();
+      once += g.plans().find("; width ") != std::string::npos;
+    }
+  EXPECT_GE(once, 34u);
+}
+
+// A thread that reads what another keeps before that is there, or after, is noticed.
+TEST_P(GpuRowsOnce, NoBarrierIsForNothing) {
+  const GpuTarget &target = *gpuTargetNamed(GetParam());
+  for (const std::string &text : {softmax(2, 1500), norm(2, 4500, true)}) {
+    GraphOnGpu g(text, target);
+    ASSERT_EQ(g.wrong, "");
+    ASSERT_NE(g.plans().find("; width "), std::string::npos) << g.plans();
+    EXPECT_GE(eachBarrierRemoved(g, {}), 2u) << g.plans();
+  }
 }
 
 } // namespace

@@ -47,13 +47,20 @@ llvm::Error GraphOnGpu::make(llvm::StringRef text, bool build, const std::functi
   auto s = astra::schedule(*lowered);
   if (!s) return s.takeError();
   schedule = std::move(*s);
-  storage.resize(schedule->kernels.size());
-  for (auto [spec, kernel] : llvm::zip(schedule->kernels, storage)) {
-    Plan plan = chooseGpuPlan(lowered->ctx(), spec, target);
-    if (change) change(plan);
-    auto k = gpuKernel(lowered->ctx(), spec, plan, kernel);
-    if (!k) return k.takeError();
-    kernels.push_back(std::move(*k));
+  if (!change) { // fused chains too
+    auto all = gpuKernels(lowered->ctx(), *schedule, target, storage);
+    if (!all) return all.takeError();
+    kernels = std::move(*all);
+  }
+  if (change) {
+    storage.resize(schedule->kernels.size());
+    for (auto [spec, kernel] : llvm::zip(schedule->kernels, storage)) {
+      Plan plan = chooseGpuPlan(lowered->ctx(), spec, target);
+      change(plan);
+      auto k = gpuKernel(lowered->ctx(), spec, plan, kernel);
+      if (!k) return k.takeError();
+      kernels.push_back(std::move(*k));
+    }
   }
   if (!build) return llvm::Error::success();
   auto m = lowerGpu(lowered->ctx(), kernels, target, schedule->dims);
@@ -118,6 +125,7 @@ std::string GraphOnGpu::difference(llvm::ArrayRef<int64_t> dims, uint64_t seed) 
     std::vector<EmulatedBuffer> buffers;
     for (size_t i = 0; i < views.size(); ++i) buffers.push_back({views[i], storage[k].buffers[i].write});
     ++launches;
+    if (UOpRef tiles = kernels[k].tiles) items = tiles->constIndex().value_or(0); // of rows, of a fused chain
     return emulator->launch(k, buffers, values, items, run);
   };
   scheduled.useKernels(storage);
