@@ -536,7 +536,7 @@ static void chooseNonTemporal(const KernelSpec &spec, const Target &target, Plan
   uint64_t elements = 1, bytes = byteSize(v->dtype);
   for (UOpRef e : v->shape) elements = llvm::SaturatingMultiply<uint64_t>(elements, std::max<int64_t>(e->lo, 0));
   bool across = p.kind == PlanKind::Map && p.block && p.unroll > 1;
-  p.nonTemporal = across ? exceedsL3(target, std::min<uint64_t>(elements, INT64_MAX), bytes)
+  p.nonTemporal = across ? isLargeTranspose(target, std::min<uint64_t>(elements, INT64_MAX), bytes)
                          : llvm::SaturatingMultiply(elements, bytes) >= target.l3Bytes;
 }
 

@@ -1,5 +1,6 @@
 //===- Choosing.h: what the files that choose and check plans share ---------===//
 #pragma once
+#include "astra/Codegen/Lower.h"
 #include "astra/Codegen/Plan.h"
 #include "astra/IR/Contract.h"
 
@@ -46,6 +47,16 @@ llvm::SmallVector<LaneStep, 4> laneSteps(Context &c, const KernelSpec &spec, con
 inline bool exceedsL3(const Target &t, int64_t elements, unsigned bytes) {
   return elements > int64_t(t.l3Bytes / (storesLines(t) && bytes > 1 ? 2 * bytes : bytes));
 }
+
+/// Whether a result with strided access is stored non-temporally, where a vector is a line: a third of the L3 on (Zen
+/// 5, squares of 8 by 32 points, 1024^2 doubles 494 and 320 us; not so of 512^2, 52 and 52).
+inline bool isLargeTranspose(const Target &t, int64_t elements, unsigned bytes) {
+  return storesLines(t) && bytes >= 4 ? elements >= int64_t(t.l3Bytes / (3 * bytes)) : exceedsL3(t, elements, bytes);
+}
+
+/// The kernel lowered as one element, each of whose memory dims is a loop of its own: `loops` has them, outermost
+/// first.
+Kernel lowerByDims(Context &c, const KernelSpec &spec, llvm::SmallVectorImpl<UOpRef> &loops);
 
 /// An in-register transpose for a map with strided access to an operand; false, and `p` is as it was, where there is
 /// none or they do not pay.

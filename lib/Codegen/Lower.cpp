@@ -4,6 +4,7 @@
 //           its own.
 // Keeps:    no two items store one element; an item stores one again, the same, where the last vector of its line
 //           begins earlier.
+#include "Choosing.h"
 #include "Lowering.h"
 #include "Rows.h"
 #include "astra/Schedule/View.h"
@@ -153,12 +154,17 @@ static SmallVector<unsigned, 4> widths(unsigned lanes, UOpRef extent) {
 }
 
 /// An item is a vector of the innermost `merge` memory dims at `block` points of the others, `unroll` of them at once:
-/// strided access becomes in-register transposes (Expand.cpp).
+/// strided access becomes in-register transposes (Expand.cpp). The plan may put some dims behind the other outer ones.
 void Lowering::blocks() {
   const Placed &out = spec.outputs[0];
   auto extents = memoryExtents(c, out.layout, out.value->shape);
-  ArrayRef<UOpRef> outerDims = ArrayRef<UOpRef>(extents).drop_back(plan.merge),
-                   innerDims = ArrayRef<UOpRef>(extents).take_back(plan.merge);
+  ArrayRef<UOpRef> innerDims = ArrayRef<UOpRef>(extents).take_back(plan.merge);
+  SmallVector<size_t, 6> order; // of the outer dims
+  for (size_t d = 0; d + plan.merge < extents.size(); ++d)
+    if (!llvm::is_contained(plan.points, int64_t(d))) order.push_back(d);
+  order.append(plan.points.begin(), plan.points.end());
+  SmallVector<UOpRef, 6> outerDims;
+  for (size_t d : order) outerDims.push_back(extents[d]);
   UOpRef points = idxProduct(c, outerDims), n = idxProduct(c, innerDims), first = num(0);
   for (unsigned together : {plan.unroll, 1u}) { // then the points that are left, one by one
     UOpRef steps = div(sub(points, first), num(together)), deep = num(llvm::divideCeil(plan.block, together)),
@@ -174,13 +180,21 @@ void Lowering::blocks() {
       UOpRef point = add(first, mul(step, num(together))), e = add(begin, mul(column, num(w)));
       if (together > 1) point = add(point, values.range(num(together), RangeKind::Unroll));
       if (w > 1) e = add(e, values.range(num(w), RangeKind::Vector));
-      SmallVector<UOpRef, 6> at = unflatten(c, simplifyIndex(c, point), outerDims);
+      SmallVector<UOpRef, 6> at(order.size());
+      for (auto [d, i] : llvm::zip_equal(order, unflatten(c, simplifyIndex(c, point), outerDims))) at[d] = i;
       at.append(unflatten(c, simplifyIndex(c, e), innerDims));
       storeAt(at, nullptr);
       begin = add(begin, mul(count, num(w)));
     }
     first = simplifyIndex(c, mul(steps, num(together)));
   }
+}
+
+Kernel Lowering::byDims(llvm::SmallVectorImpl<UOpRef> &loops) {
+  const Placed &out = spec.outputs[0];
+  for (UOpRef e : memoryExtents(c, out.layout, out.value->shape)) loops.push_back(values.range(e, RangeKind::Loop));
+  storeAt(loops, nullptr);
+  return kernel();
 }
 
 void Lowering::map() {
@@ -323,6 +337,10 @@ UOpRef astra::storedPoints(const KernelSpec &spec) {
 int64_t astra::serialAxis(const KernelSpec &spec) {
   UOpRef v = spec.outputs[0].value;
   return v->op == Op::Scatter ? v->ints[0] : spec.rootOp && spec.rootOp->op == Op::Cumulate ? spec.rootOp->ints[1] : -1;
+}
+
+Kernel astra::lowerByDims(Context &c, const KernelSpec &spec, llvm::SmallVectorImpl<UOpRef> &loops) {
+  return Lowering(c, spec, Plan(), nullptr).byDims(loops);
 }
 
 Kernel astra::lowerKernel(Context &c, const KernelSpec &spec, const Plan &plan, const RowTile *tile) {

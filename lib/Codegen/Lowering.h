@@ -14,6 +14,7 @@ public:
       : c(c), spec(spec), plan(plan), rowTile(tileOfRows), values(c, spec, tileOfRows) {}
 
   Kernel run();
+  Kernel byDims(llvm::SmallVectorImpl<UOpRef> &loops);
 
 private:
   UOpRef div(UOpRef a, UOpRef b) { return simplifyIndex(c, idxDiv(c, a, b)); }

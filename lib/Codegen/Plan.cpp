@@ -84,6 +84,11 @@ std::string astra::text(const Plan &p) {
     if (p.nLabel >= 0) add("n " + std::to_string(p.nLabel));
     add(m);
   }
+  if (!p.points.empty()) {
+    std::string points = "points";
+    for (int64_t d : p.points) points += " " + std::to_string(d);
+    add(points);
+  }
   for (const Step &step : steps)
     if (has(step, p.kind) && (!step.unlessZero || p.*step.unlessZero) && (!step.ofGpu || p.threads))
       add(::text(step, p.*step.field));
@@ -114,17 +119,19 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
     SmallVector<llvm::StringRef> words;
     step.trim().split(words, ' ', -1, false);
     if (words.empty()) continue;
-    bool isM = contract && words[0] == "m", isN = contract && words[0] == "n";
+    bool isM = contract && words[0] == "m", isN = contract && words[0] == "n",
+         isPoints = p.kind == PlanKind::Map && words[0] == "points";
     auto row = llvm::find_if(
         steps, [&](const Step &s) { return has(s, p.kind) && (s.name == words[0] || s.formerly == words[0]); });
-    if (row == std::end(steps) && !isM && !isN) {
+    if (row == std::end(steps) && !isM && !isN && !isPoints) {
       SmallVector<llvm::StringRef> names;
       if (contract) names = {"n", "m"};
+      if (p.kind == PlanKind::Map) names = {"points"};
       for (const Step &s : steps)
         if (has(s, p.kind)) names.push_back(s.name);
       return bad(step, llvm::join(llvm::ArrayRef(names).drop_back(), ", ") + " or " + names.back());
     }
-    llvm::StringRef name = isM || isN ? words[0] : llvm::StringRef(row->name);
+    llvm::StringRef name = isM || isN || isPoints ? words[0] : llvm::StringRef(row->name);
     if (llvm::is_contained(seen, name)) return bad(step, "each step once");
     seen.push_back(name);
     SmallVector<int64_t> numbers;
@@ -136,8 +143,8 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
         return bad(w, "a number in 0.." + llvm::Twine(mostNumber) + (name == "tail" ? ", masked or overlapped" : ""));
       numbers.push_back(v);
     }
-    if (isM) {
-      p.mLabels.assign(numbers.begin(), numbers.end());
+    if (isM || isPoints) {
+      (isM ? p.mLabels : p.points).assign(numbers.begin(), numbers.end());
       continue;
     }
     if (numbers.size() != 1) return bad(step, "one number after " + name);
@@ -208,6 +215,7 @@ public:
   std::string hints() const;
   std::string stepsTogether() const;
   std::string mergedDims() const;
+  std::string points() const;
   std::string labels() const;
   std::string panels() const;
   std::string spilledSums() const;
@@ -323,6 +331,18 @@ std::string FormRules::mergedDims() const {
   return "";
 }
 
+std::string FormRules::points() const {
+  if (p.points.empty()) return "";
+  if (!p.block || p.kind != PlanKind::Map || p.transpose) return "points; only a map with a tile has them, on a CPU";
+  int64_t outside = spec.outputs[0].layout.dims.size() - p.merge;
+  for (auto [i, d] : llvm::enumerate(p.points)) {
+    if (d < 0 || d >= outside)
+      return "points: " + n(d) + " is no memory dim outside of the merged ones; they are 0.." + n(outside - 1);
+    if (llvm::is_contained(llvm::ArrayRef(p.points).take_front(i), d)) return "points: " + n(d) + " comes twice";
+  }
+  return "";
+}
+
 std::string FormRules::labels() const {
   if (anyLabel && p.nLabel >= s.kept) return "n " + n(p.nLabel) + " is no kept label; they are 0.." + n(s.kept - 1);
   if (!anyLabel && p.nLabel != spec.vectorIndex)
@@ -373,7 +393,7 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
                                    &FormRules::tail, &FormRules::hints, &FormRules::stepsTogether};
   static constexpr Rule ofContracts[] = {&FormRules::labels, &FormRules::panels, &FormRules::spilledSums,
                                          &FormRules::packing};
-  static constexpr Rule ofOthers[] = {&FormRules::mergedDims};
+  static constexpr Rule ofOthers[] = {&FormRules::mergedDims, &FormRules::points};
   FormRules rules(spec, p);
   for (llvm::ArrayRef<Rule> list :
        {llvm::ArrayRef<Rule>(ofAll),

@@ -76,20 +76,26 @@ static unsigned transposeLanes(const Target &target, UOpRef line, unsigned width
   return !storesLines(target) && bytes >= 4 && isWhole(line, lineBytes / bytes) ? lineBytes / bytes : width;
 }
 
-/// In-register transposes of what no cache holds. Where a vector is a line, squares of few points, in items of many,
-/// whose results are written by non-temporal stores (Zen 4, a point at a time, squares of 8 by 64 points and of 4 by
-/// 256: 4096^2 transposed 13.7, 9.7 and 6.8 ms, 256^3 [2, 0, 1] 16.8, 11.4 and 7.9, a rotation of 16^6 11.2, 5.6
-/// and 4.9). Where it is less, two lines of a result are written at once if that reads near, from lines that are read
-/// to their ends if they are not long (256^3 floats, [2, 0, 1], for x86-64-v3, items of 64 and 256 points: 25.8
-/// and 19.7 ms); else items have more points (x86-64-v3, points of 64 one after another and squares of 256: 4096^2
+/// In-register transposes of what no cache holds. Where a vector is a line, squares whose results are written by
+/// non-temporal stores: of elements of 8 bytes and of what is not much larger than the caches whole squares, 32 or 64
+/// points by a vector (Zen 5, 8 by 64 and by 32 points, doubles: 2048^2 transposed 2.6 and 2.1 ms, 256^3 [1, 2, 0] 10.4
+/// and 7.7), of others few points at once, in items of many (Zen 4, a point at a time, squares of 8 by 64 points and of
+/// 4 by 256, floats: 4096^2 transposed 13.7, 9.7 and 6.8 ms, 256^3 [2, 0, 1] 16.8, 11.4 and 7.9, a rotation of 16^6
+/// 11.2, 5.6 and 4.9). Where it is less, two lines of a result are written at once if that reads near, from lines that
+/// are read to their ends if they are not long (256^3 floats, [2, 0, 1], for x86-64-v3, items of 64 and 256 points:
+/// 25.8 and 19.7 ms); else items have more points (x86-64-v3, points of 64 one after another and squares of 256: 4096^2
 /// transposed 21.7 and 15.9 ms, 8192 x 2048 25.5 and 18.9, 64^4 [2, 3, 0, 1] 20.1 and 15.5, 3000 x 5000 24.4 and 16.4).
 static void chooseLarge(Context &c, const KernelSpec &spec, const Target &target, UOpRef in, UOpRef around,
-                        unsigned bytes, Plan &p) {
-  constexpr unsigned most = 256; // points of an item
+                        unsigned bytes, bool exceeds, Plan &p) {
+  constexpr unsigned most = 256, some = 64, fewer = 32; // points of an item
   Plan single = p;
-  single.unroll = 1;
+  single.unroll = 1, single.block = pointsOf(around, some, 1);
   if (storesLines(target)) {
     constexpr unsigned once = 4;
+    if (bytes >= 8 || !exceeds) {
+      p.block = pointsOf(around, exceeds ? some : fewer, p.unroll);
+      return;
+    }
     p.unroll = std::min(p.unroll, once), p.block = pointsOf(around, most, p.unroll);
     if (bytes == 1) p = single; // 64 lanes (256^3 bytes [2, 1, 0]: 15.3 ms, 11.1 so)
     return;
@@ -103,34 +109,84 @@ static void chooseLarge(Context &c, const KernelSpec &spec, const Target &target
   p.block = pointsOf(around, most, p.unroll);
 }
 
-/// Strided access to an operand: squares of vectors, transposed in a quarter of the registers (half of them gain 2 %
-/// and take twice as long to compile), where some loop goes along it.
+/// The memory dims outside of the merged ones along which what is read is one run of memory, at least so long, the
+/// innermost of the run last: that of the first operand with strided access. None where that is their order anyway, or
+/// an operand's elements are not at fixed strides.
+static llvm::SmallVector<int64_t, 2> dimsOfRun(Context &c, const KernelSpec &spec, unsigned merge, int64_t least) {
+  llvm::SmallVector<UOpRef, 8> loops;
+  llvm::SmallVector<int64_t, 2> run;
+  for (UOpRef load : topoSort(lowerByDims(c, spec, loops).sink)) {
+    if (load->op != Op::Load) continue;
+    llvm::SmallVector<int64_t, 8> strides(loops.size(), 0);
+    for (const IndexTerm &t : terms(load->src.back())) {
+      if (t.atoms.empty()) continue;
+      auto at = t.atoms.size() == 1 ? llvm::find(loops, t.atoms[0]) : loops.end();
+      if (at == loops.end()) return {};
+      strides[at - loops.begin()] = t.coefficient;
+    }
+    if (strides.back() == 0 || strides.back() == 1) continue;
+    int64_t next = 1;
+    while (next < least) {
+      auto at = llvm::find(strides, next);
+      if (at >= strides.end() - merge) break;
+      auto extent = loops[at - strides.begin()]->src[0]->constIndex();
+      if (!extent || *extent < 2) break;
+      run.insert(run.begin(), at - strides.begin());
+      next *= *extent;
+    }
+    break;
+  }
+  for (size_t i = 0; i < run.size(); ++i)
+    if (run[i] != int64_t(loops.size() - merge - run.size() + i)) return run;
+  return {};
+}
+
+/// Strided access to an operand: squares of vectors, transposed in registers: in a quarter of them, or in half where
+/// little else is computed. Where some loop goes along it, or dims that do become the innermost of the points (2^13
+/// doubles, axes of two reversed, 10.5 and 3.0 us; 16^3 x 32^3 [3, 2, 4, 1, 5, 0], 88 and 72 ms). An item reads one
+/// line, or two, to their ends (Zen 5, 64 points and 16, doubles: 256^2 transposed 34 and 13 us).
 bool astra::chooseRegisterTranspose(Context &c, const KernelSpec &spec, const Target &target,
                                     llvm::ArrayRef<UOpRef> extents, Plan &p) {
-  constexpr unsigned most = 64, fewest = 4; // points of an item; points at once, where they are fewer than lanes
+  constexpr unsigned most = 64, fewest = 4;    // points of an item; points at once, where they are fewer than lanes
+  constexpr int64_t longRun = 256, fewOps = 2; // those of a NaN that becomes canonical
   unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)), width = target.vectorBytes / bytes;
   if (!*target.name || width < 2) return false;
-  bool large = exceedsL3(target, idxProduct(c, extents)->lo, bytes);
-  for (size_t k = 1; k < extents.size(); ++k) {
-    UOpRef in = idxProduct(c, extents.take_back(k)), around = idxProduct(c, extents.drop_back(k));
-    if (in->hi < width) continue;
-    Plan tiled = p;
-    tiled.merge = k, tiled.lanes = transposeLanes(target, in, width, bytes);
-    unsigned least = std::min(width, fewest), first = std::min(width, target.vectorRegisters / 4);
-    for (unsigned u = first; u >= least && around->isConst(); u /= 2)
-      if (around->hi % u == 0) { // no point is left over
-        first = u;
-        break;
+  int64_t elements = idxProduct(c, extents)->lo;
+  bool large = isLargeTranspose(target, elements, bytes), exceeds = exceedsL3(target, elements, bytes);
+  bool copies = bytes >= 4 && llvm::count_if(topoSort(spec.outputs[0].value), [](UOpRef n) {
+                                return has(n->op, Elementwise) && !n->isIndex();
+                              }) <= fewOps;
+  unsigned item = bytes < 4 ? most : storesLines(target) ? 16 : lineBytes / bytes;
+  // Points in the order of memory, if they can be.
+  for (bool reorders : {false, true})
+    for (size_t k = 1; k < extents.size(); ++k) {
+      UOpRef in = idxProduct(c, extents.take_back(k)), around = idxProduct(c, extents.drop_back(k));
+      if (in->hi < width) continue;
+      Plan tiled = p;
+      tiled.merge = k, tiled.lanes = transposeLanes(target, in, width, bytes);
+      auto run = dimsOfRun(c, spec, k, large ? longRun : item);
+      if (reorders && run.empty()) continue;
+      if (reorders) tiled.points = run;
+      unsigned least = std::min(width, fewest),
+               first = std::min(width, target.vectorRegisters / (copies && storesLines(target) ? 2 : 4));
+      for (unsigned u = first; u >= least && around->isConst(); u /= 2)
+        if (around->hi % u == 0) { // no point is left over
+          first = u;
+          break;
+        }
+      for (unsigned u = first; u >= least; u /= 2) {
+        if (around->hi < u) continue;
+        tiled.unroll = u, tiled.block = std::max(item, u);
+        if (bytes < 4 || around->hi < item) tiled.block = pointsOf(around, tiled.block, u);
+        if (!transposesInRegisters(c, spec, tiled)) continue;
+        p = tiled;
+        if (!large) return true;
+        tiled.points = run;
+        if (transposesInRegisters(c, spec, tiled)) p = tiled;
+        chooseLarge(c, spec, target, in, around, bytes, exceeds, p);
+        return true;
       }
-    for (unsigned u = first; u >= least; u /= 2) {
-      if (around->hi < u) continue;
-      tiled.unroll = u, tiled.block = pointsOf(around, most, u);
-      if (!transposesInRegisters(c, spec, tiled)) continue;
-      p = tiled;
-      if (large) chooseLarge(c, spec, target, in, around, bytes, p);
-      return true;
     }
-  }
   return false;
 }
 

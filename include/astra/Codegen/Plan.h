@@ -36,6 +36,9 @@
 //       16 points of what is outside of that loop in an item: a transposed operand is read in whole cache lines
 //   map: merge 2; vector 16; unroll 8; tile 64
 //       the same, 8 points at once: a transposed operand is read by vectors, and transposed in registers
+//   map: points 1 0; merge 3; vector 8; unroll 4; tile 16
+//       the same; memory dims 1 and 0 are the innermost of the points, in this order: an operand's elements are
+//       neighbours along them
 //   map: merge 1; vector 16; unroll 4; tail masked
 //       an item is the whole of that loop, its last vector masked; of an overlapped tail it begins earlier
 //   map: merge 2; vector 16; unroll 1; non-temporal 1
@@ -114,6 +117,9 @@ struct Plan {
   // rows of one column of tiles before the next column. columns of a reduction, with kc: an item is so many steps side
   // by side
   unsigned block = 0;
+  // map with block: these memory dims of the output, outside of the merged ones, are the innermost of the points, the
+  // last one innermost; none: points are in the order of memory
+  llvm::SmallVector<int64_t, 2> points;
   // map, columns: an item is a row, all of the merged dims at a point of the others: `unroll` vectors a step, and at
   // its end a masked one, or one that overlaps that before it, to end there (masked where a row may be shorter than a
   // vector). 0: an item is a step of a row. contract, of a CPU: overlapped: where a tile has all columns, its last

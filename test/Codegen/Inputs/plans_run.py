@@ -51,7 +51,8 @@ PLANS = {
                        "tail none; tile 6; unroll 4; vector /2", "tail none; vector 16; unroll 2; non-temporal 1", "tail none; merge 2; vector 16; unroll 3"]},
     "turned": {"select": ["tile 0; tail masked; merge 1; unroll 2", "tile 0; tail overlapped; merge 1; unroll 2", "tile 0; tail masked; merge 3; unroll 1", "tile 7; merge 1; unroll 2", "tile 5; unroll 1",
                           "vector 16; non-temporal 1", "vector 32; unroll 1; tile 13; merge 2", "vector 64; unroll 1; tile 64; merge 1",
-                          "vector 16; unroll 4; tile 256; merge 2", "vector 32; unroll 1; tile 21; merge 2"]},
+                          "vector 16; unroll 4; tile 256; merge 2", "vector 32; unroll 1; tile 21; merge 2", "points 0; merge 1; vector 16; unroll 4; tile 8",
+                          "points 1 0; merge 1; vector 8; unroll 8; tile 33"]},
     "bytes": {"or": ["merge 2; vector 32; unroll 4", "merge 2; vector 16; unroll 1", "merge 2; vector 64; unroll 2", "merge 1; vector 2; unroll 2; tail masked"]},
     "halves": {"select": ["merge 1; vector 4; unroll 1", "merge 2; vector 32; unroll 1", "merge 2; vector 8; unroll 3", "merge 1; vector 4; unroll 2; tail masked"]},
     "columns": {"reduce": ["tail masked; unroll 2", "tail masked; unroll 1; prefetch 3", "tail none; prefetch 3; merge 1; unroll 2", "tail masked; merge 2; unroll 1",
@@ -103,7 +104,7 @@ def changed(text, change, without=None):
     for step in change.split(";"):
         name, _, value = step.strip().partition(" ")
         steps[name] = str(int(steps[name]) // 2) if value == "/2" else value
-    for step in (without, "kc" if without == "mc" else None):
+    for step in (without, {"mc": "kc", "tile": "points"}.get(without)):
         steps.pop(step, None)
     return f"{kind}: " + "; ".join(f"{n} {v}".strip() for n, v in steps.items())
 

@@ -69,12 +69,12 @@ TEST_F(Plans, WordsAreRefused) {
   EXPECT_EQ(refusal(k, "heap: merge 1"),
             "plan 'heap: merge 1': found 'heap', expected map, rows, columns, contract or programs, and a colon");
   EXPECT_EQ(refusal(k, "map: merge 1; lanes 4"),
-            "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, "
+            "plan 'map: merge 1; lanes 4': found 'lanes 4', expected points, merge, "
             "vector, unroll, tile, tail, threads, transpose, prefetch or non-temporal");
   EXPECT_EQ(
       refusal(k, "map: rows 4"),
-      "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, tile, tail, threads, transpose, prefetch or "
-      "non-temporal");
+      "plan 'map: rows 4': found 'rows 4', expected points, merge, vector, unroll, tile, tail, threads, transpose, "
+      "prefetch or non-temporal");
   EXPECT_EQ(refusal(k, "contract: merge 1"), "plan 'contract: merge 1': found 'merge 1', expected n, m, mr, pack-b, "
                                              "vector, nr, row-block, tail, threads, split-k, mc, kc, unroll-k, "
                                              "spill-sums, pipeline, stages, prefetch or prefetch-panel");
@@ -83,6 +83,14 @@ TEST_F(Plans, WordsAreRefused) {
   EXPECT_EQ(refusal(k, "map: merge"), "plan 'map: merge': found 'merge', expected one number after merge");
   EXPECT_EQ(refusal(k, "map: merge 1; merge 2"),
             "plan 'map: merge 1; merge 2': found 'merge 2', expected each step once");
+}
+
+TEST_F(Plans, PointsAreDimsOutsideOfTheMergedOnes) {
+  Plan p = llvm::cantFail(parsePlan("map: points 1 0; merge 1; vector 8; unroll 4; tile 16"));
+  EXPECT_EQ(text(p), "map: points 1 0; merge 1; vector 8; unroll 4; tile 16");
+  const KernelSpec &k = kernel(Op::Cumulate);
+  EXPECT_EQ(refusal(k, "map: points 0; merge 1; vector 8; unroll 4"),
+            "points; only a map with a tile has them, on a CPU");
 }
 
 TEST_F(Plans, WordsOfEarlierReleasesAreRead) {
@@ -320,7 +328,7 @@ TEST_F(Plans, CompilingChecksThem) {
   EXPECT_EQ(llvm::toString(code.takeError()), "a plan is given for kernel 'none'; there is none (see --emit=plan)");
   const KernelSpec &k = kernel(Op::Contract, true);
   o.plans.clear();
-  o.plans[k.name] = Plan{PlanKind::Contract, 1, 16, 2, 7, {1}, 4, 0};
+  o.plans[k.name] = Plan{PlanKind::Contract, 1, 16, 2, 7, {1}, 4, 0, 0, {}};
   code = compileKernels(m.ctx(), s, allTargets()[0], o);
   ASSERT_FALSE(bool(code));
   EXPECT_EQ(llvm::toString(code.takeError()),
