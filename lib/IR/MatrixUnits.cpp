@@ -172,8 +172,8 @@ float flushedFma(const MatrixUnit &u, float x, float y, float z) {
   return tiny ? std::copysign(0.0f, r) : r;
 }
 
-float chained(const MatrixUnit &u, MatrixInput t, float addend, llvm::ArrayRef<float> a, llvm::ArrayRef<float> b) {
-  float c = flushed(addend), least = std::ldexp(1.0f, info(t).minExponent);
+float chained(const MatrixUnit &u, MatrixInputs t, float addend, llvm::ArrayRef<float> a, llvm::ArrayRef<float> b) {
+  float c = flushed(addend), least = std::ldexp(1.0f, info(t.a).minExponent); // of b likewise
   if (!u.likeX86 && c == 0) c = 0.0f;
   auto at = [&](llvm::ArrayRef<float> v, int k) { return size_t(k) < v.size() ? flushed(v[k], least) : 0.0f; };
   const int size = u.block / u.groups;

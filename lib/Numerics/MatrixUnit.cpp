@@ -317,7 +317,7 @@ private:
   UOpRef flushedAdd(UOpRef x, UOpRef y) { return flushedFma(x, num(1), y); }
 
   UOpRef chained(UOpRef c, ArrayRef<UOpRef> as, ArrayRef<UOpRef> bs) {
-    const float least = std::ldexp(1.0f, info(input).minExponent);
+    const float least = std::ldexp(1.0f, info(inputs.a).minExponent); // of b likewise
     const int size = unit.block / unit.groups;
     if (!unit.likeX86) c = b.select(b.lt(magnitude(c), num(0x1p-126f)), num(0), c);
     for (; !as.empty(); as = as.drop_front(size), bs = bs.drop_front(size)) {
