@@ -3,6 +3,7 @@
 // Gives:    programs for their bodies; carried values alternate between two buffers that are swapped, never copied.
 // Keeps:    bodies are inlined at their arguments' places, so a body's kernels are like any other.
 #include "Captured.h"
+#include "Inline.h"
 #include "Legalize.h"
 #include "Scheduler.h"
 #include "llvm/ADT/STLExtras.h"
@@ -48,21 +49,9 @@ uint32_t Scheduler::beginProgram() {
 }
 
 std::vector<UOpRef> Scheduler::inlined(UOpRef fn, ArrayRef<UOpRef> args) {
-  llvm::DenseMap<UOpRef, UOpRef> now;
-  for (UOpRef n : topoSort(fn->src)) {
-    if (n->op == Op::Arg) {
-      now[n] = args[n->ints[0]];
-      continue;
-    }
-    SmallVector<UOpRef, 4> src;
-    for (UOpRef s : n->src) src.push_back(now[s]);
-    now[n] = c.withSources(n, src);
-    inheritOrigin(now[n], n);
-  }
-  std::vector<UOpRef> out;
-  for (UOpRef r : fn->src) out.push_back(now[r]);
+  auto inherit = [&](UOpRef now, UOpRef was) { inheritOrigin(now, was); };
   std::vector<KernelChecks> lifted;
-  out = legal(out, o.checks ? &lifted : nullptr);
+  std::vector<UOpRef> out = legal(inlineFunction(c, fn, args, inherit), o.checks ? &lifted : nullptr);
   if (!lifted.empty()) fail("--check: a kernel with tests in a loop or a branch of the model is not tested yet");
   return out;
 }

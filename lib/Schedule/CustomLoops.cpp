@@ -5,6 +5,7 @@
 //           step for every program, and a last one reads what the loop has carried.
 // Keeps:    bits: each program computes what it computed. A program whose loop has ended keeps its values while others
 //           go on.
+#include "Inline.h"
 #include "KernelGrid.h"
 #include "StraightKernel.h"
 #include "astra/IR/Index.h"
@@ -18,17 +19,6 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 
 using List = SmallVector<UOpRef, 8>;
-
-/// The results of a function at these arguments.
-static List inlined(Builder &b, UOpRef function, ArrayRef<UOpRef> args) {
-  llvm::DenseMap<UOpRef, UOpRef> now;
-  for (UOpRef n : topoSort(function->src)) {
-    SmallVector<UOpRef, 6> src;
-    for (UOpRef s : n->src) src.push_back(now.lookup(s));
-    now[n] = n->op == Op::Arg ? args[n->ints[0]] : b.c.withSources(n, src);
-  }
-  return List(llvm::map_range(function->src, [&](UOpRef r) { return now.lookup(r); }));
-}
 
 /// `kernel` with other values in place of the results of a control op of its function.
 static UOpRef withResults(Builder &b, UOpRef kernel, UOpRef control, ArrayRef<UOpRef> results, ArrayRef<UOpRef> more) {
@@ -105,8 +95,8 @@ private:
     }
     if (counts()) counter = store(b.litInt(DType::I64, 0));
     if (!isScan()) {
-      UOpRef goesOn =
-          loop->op == Op::Scan ? b.lt(b.litInt(DType::I64, 0), i64) : inlined(b, loop->fns[0], loop->tensors())[0];
+      UOpRef goesOn = loop->op == Op::Scan ? b.lt(b.litInt(DType::I64, 0), i64)
+                                           : inlineFunction(b.c, loop->fns[0], loop->tensors())[0];
       flag = store(goesOn);
     }
     changing = stores.size();
@@ -133,7 +123,7 @@ private:
       bool sliced = loop->op == Op::Scan && i >= carries() && i < carries() + size_t(loop->ints[1]);
       args.push_back(sliced ? slice(v, t) : v);
     }
-    List values = inlined(b, body(), args);
+    List values = inlineFunction(b.c, body(), args);
     UOpRef active = isScan() ? nullptr : own(flag, {});
     auto goOn = [&](UOpRef now, UOpRef before) {
       return active ? b.select(b.splat(active, now->shape), now, before) : now;
@@ -143,7 +133,8 @@ private:
       if (!stays(i)) out.push_back(now[i] = goOn(values[i], args[i]));
     if (counts()) out.push_back(b.add(t, b.litInt(DType::I64, 1)));
     if (!isScan()) {
-      UOpRef again = loop->op == Op::Scan ? b.lt(out[counter], own(end, {})) : inlined(b, loop->fns[0], now)[0];
+      UOpRef again =
+          loop->op == Op::Scan ? b.lt(out[counter], own(end, {})) : inlineFunction(b.c, loop->fns[0], now)[0];
       out.push_back(b.bin(Op::And, active, again));
     }
     for (size_t i = carries(); i < values.size(); ++i) out.push_back(values[i]);
