@@ -118,8 +118,8 @@ public:
     llvm::SmallVector<UOpRef, 2> place; // the digits of the number that tell which points a thread has
   } shared;
 
-  // Of a tile that warp groups make: what runs along the sums of a thread, rows, vectors of columns and their lanes. All
-  // of them are an array that the groups fill.
+  // Of a tile that warp groups make: what runs along the sums of a thread, rows, vectors of columns and their lanes.
+  // All of them are an array that the groups fill.
   struct {
     UOpRef row = nullptr, vector = nullptr, lane = nullptr;
     int64_t rows = 0, vectors = 0, lanes = 0;

@@ -67,14 +67,14 @@ public:
       random.shuffle(warps);
       for (uint32_t w : warps)
         if (!runWarp(w * warp, random)) return false;
-      if (random() & 1) launch.deliver(random());
+      bool came = random() & 1 && launch.deliver(random());
       auto waits = [&](Wait why) { return std::ranges::all_of(threads, [&](auto &t) { return t.wait == why; }); };
       if (waits(Wait::None)) return mayEnd();
       Thread &some = threads[0];
       if (waits(Wait::Barrier) && std::ranges::all_of(threads, [&](auto &t) { return together(t, some); })) {
         launch.passBarrier();
         ready.assign(threads.size(), 1);
-      } else if (!ran && !launch.deliver(random()))
+      } else if (!ran && !came && !launch.deliver(random()))
         return stuck();
     }
   }

@@ -101,7 +101,8 @@ void Launch::awaitCopies(const Thread &t, uint32_t left) {
 
 bool Launch::mayEnd(const Thread &t) {
   bool all = std::ranges::all_of(copies[t.number], [](const auto &group) { return group.empty(); });
-  if (group[t.number] && !group[t.number]->sums.empty()) return fault(t, "ends, and its warp group still makes sums that nobody waited for");
+  if (group[t.number] && !group[t.number]->sums.empty())
+    return fault(t, "ends, and its warp group still makes sums that nobody waited for");
   return all || fault(t, "ends, and an asynchronous copy that it began is on its way");
 }
 

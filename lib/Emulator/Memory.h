@@ -47,9 +47,9 @@ private:
     uint32_t copier = nobody;           // whose asynchronous copy to it is on its way
   };
   struct SharedByte : Byte {
-    uint32_t box = 0;                   // which box brought it, counted from 1
-    uint32_t groupReaders = 0;          // threads whose warp group reads it, and nobody who may write knows of the end
-    uint32_t fences = 0;                // of its writer, before it wrote
+    uint32_t box = 0;          // which box brought it, counted from 1
+    uint32_t groupReaders = 0; // threads whose warp group reads it, and nobody who may write knows of the end
+    uint32_t fences = 0;       // of its writer, before it wrote
   };
   struct Range {
     EmulatedBuffer buffer;
@@ -73,11 +73,11 @@ private:
   using Reads = std::vector<uint32_t>; // places of 16 bytes in shared memory
   struct PhaseBarrier {
     uint32_t count, pending;
-    int64_t bytes = 0;   // that are still to come in this phase
-    uint32_t over = 0;   // phases
+    int64_t bytes = 0; // that are still to come in this phase
+    uint32_t over = 0; // phases
     uint32_t maker = 0, madeIn = 0;
-    bool fenced = false; // copies see it
-    Reads arrived;       // reads that are over, of who arrived in this phase
+    bool fenced = false;         // copies see it
+    Reads arrived;               // reads that are over, of who arrived in this phase
     std::vector<Reads> released; // by phase that is over
   };
   struct Box {

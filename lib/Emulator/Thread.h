@@ -33,8 +33,8 @@ struct Thread {
   // Of an instruction that a warp does together: what each lane gives, by parity, and word i of another one.
   uint32_t fragment[2][8];
   uint32_t (*fragmentOf)(Thread *, uint32_t lane, uint32_t i);
-  // Of warp groups (astra/Codegen/PtxCalls.h). A thread that waits for a phase says which: it is over when the barrier's
-  // parity is another one.
+  // Of warp groups (astra/Codegen/PtxCalls.h). A thread that waits for a phase says which: it is over when the
+  // barrier's parity is another one.
   uint8_t *awaited;
   uint32_t phaseParity;
   void (*barrierInit)(Thread *, uint8_t *barrier, uint32_t count);

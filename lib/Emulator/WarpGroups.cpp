@@ -1,15 +1,16 @@
 //===- WarpGroups.cpp: boxes, barriers with phases, warp groups ------------===//
 // Takes:    what threads do by the names of astra/Codegen/PtxCalls.h.
-// Gives:    its effect on the weakest machine that we know: a box arrives when nobody can go on, or at a moment that the
-//           seed gives; the sums of a group are there when its thread has waited for it, never before; what is written
-//           by one kind of access is seen by the other behind a fence alone.
-// Detects:  barriers that copies use before barrierFence, that other threads use before all have met, that more threads
-//           arrive at than are expected; boxes that are written over what a group still reads, or is not told to have
-//           read; bytes that a group reads before they were written, or before its thread waited for the phase in which
-//           they came, or that were stored and not fenced for it; sums that are multiplied on before their registers are
+// Gives:    its effect on the weakest machine that we know: a box arrives when nobody can go on, or at a moment that
+//           the seed gives; sums are there when their thread has waited for its group, never before; what one kind of
+//           access has written the other sees behind a fence alone.
+// Detects:  barriers that copies use before barrierFence, that other threads use before all have met, at which more
+//           arrive than are expected; boxes that are written over what a group reads, or is not told to have read;
+//           bytes that a group reads before they were written, before its thread waited for the phase in which they
+//           came, or that were stored and not fenced for it; sums that are multiplied on before their registers are
 //           fenced, or that nobody waits for; boxes that are on their way when the block ends; waits that do not end.
 //
-// Sums that are being made are tokens: numbers that no step gives. What is computed of them is wrong, and a test sees it.
+// Sums that are being made are tokens: numbers that no step gives. What is computed of them is wrong, and a test sees
+// it.
 #include "Memory.h"
 #include <algorithm>
 #include <cstring>
@@ -131,7 +132,8 @@ bool Launch::deliver(uint32_t number) {
     for (uint64_t word = 0; word < lineOfBox / 4; ++word) {
       int64_t x = box.word + int64_t(word), y = box.line + int64_t(line);
       uint32_t v = 0; // outside of the map
-      uint64_t source = 4 * (uint64_t(y) * box.map.words + uint64_t(x)), to = box.to + swizzled(line * lineOfBox + 4 * word);
+      uint64_t source = 4 * (uint64_t(y) * box.map.words + uint64_t(x)),
+               to = box.to + swizzled(line * lineOfBox + 4 * word);
       if (x >= 0 && y >= 0 && uint64_t(x) < box.map.words && uint64_t(y) < box.map.lines) {
         if (source + 4 > from.buffer.bytes.size()) {
           Thread who{};
@@ -160,7 +162,8 @@ bool Launch::mayEndBlock(const Thread &some) {
 /// Eight words of a line that a descriptor begins with; notes the reads.
 bool Launch::readWords(const Thread &t, uint64_t descriptor, uint32_t line, uint32_t *words, Reads &reads) {
   uint64_t eightLines = (descriptor >> 32 & 0x3fff) << 4, begin = (descriptor & 0x3fff) << 4;
-  if (descriptor >> 62 != 1 || eightLines != 1024) return fault(t, "multiplies lines that do not lie in the swizzle of 128 bytes");
+  if (descriptor >> 62 != 1 || eightLines != 1024)
+    return fault(t, "multiplies lines that do not lie in the swizzle of 128 bytes");
   for (uint64_t p = 0; p < 2; ++p) {
     uint64_t at = swizzled(begin + line / 8 * eightLines + line % 8 * lineOfBox + p * part);
     if (at + part > shared.size()) return fault(t, "multiplies lines outside of shared memory");

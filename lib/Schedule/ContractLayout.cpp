@@ -48,7 +48,9 @@ static Layout panelsAlong(unsigned rank, unsigned axis) {
 }
 
 /// Whether the instruction of a unit reads both operands along the sum: a warp group's does (docs/gpu.md).
-static bool readsAlongSum(const ContractSpec &s) { return s.unit && llvm::StringRef(s.unit->text).starts_with("hopper"); }
+static bool readsAlongSum(const ContractSpec &s) {
+  return s.unit && llvm::StringRef(s.unit->text).starts_with("hopper");
+}
 
 /// Lines along the sum: kept axes in their order, then those that are summed, in the order of their loops.
 static Layout alongSum(const ContractSpec &s, llvm::ArrayRef<AffineForm> forms) {

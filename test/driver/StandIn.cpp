@@ -6,6 +6,7 @@
 //           need a context that is current. A lost device gives its error to every call.
 // Does not: share a line with the runtime. It says nothing of a real driver or GPU.
 #include "StandIn.h"
+#include "Builds.h"
 #include "astra/Emulator/Emulator.h"
 #include "format/Format.h"
 #include "format/manifest_generated.h"
@@ -19,7 +20,6 @@
 #include <deque>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -29,6 +29,7 @@
 #include <vector>
 
 namespace fmt = astra::fmt;
+using namespace astra::standin;
 namespace {
 
 enum Error : int {
@@ -48,35 +49,6 @@ enum Error : int {
 bool isLoss(int e) { return e == 4 || e == 214 || (e >= 700 && e != 701 && e < 720) || e == 999; }
 
 constexpr uintptr_t kDeviceOffset = uintptr_t(0x2000) << 48; // no address of a process
-
-struct Kernel {
-  std::string name;
-  const void *code;
-  unsigned threads, group, warp;
-  uint64_t shared;
-  std::vector<bool> writes; // of its buffers
-  uint32_t numbers;         // arguments behind them
-  bool isDirect;
-  unsigned granted = 0; // shared memory that a launch may pass
-  std::vector<astra::EmulatedMap> maps = {}; // of so many lines as a launch says
-};
-
-/// What this driver's tensor maps are.
-struct TensorMap {
-  uint64_t mark;
-  void *address;
-  uint64_t words, lines;
-  uint32_t box;
-};
-constexpr uint64_t kMapMark = 0x70616d2d6f727473;
-
-/// The code of one target of a bundle, its text, and its host build.
-struct Build {
-  std::vector<uint8_t> code, text;
-  void *image = nullptr;
-  uint64_t imageBytes = 0;
-  std::map<std::string, Kernel> kernels;
-};
 
 struct Moment {
   bool done = false;
@@ -384,7 +356,8 @@ int runKernel(int device, const Launched &l) {
   if (k.isDirect) return runDirect(k, places, l);
   astra::EmulatedKernel kernel{k.name, k.code, k.threads, k.group, k.warp, k.shared};
   astra::EmulatedRun run{seed, 0};
-  std::string wrong = astra::emulate(kernel, buffers, l.numbers, int64_t(l.blocks * (k.threads / k.group)), run, l.maps);
+  std::string wrong =
+      astra::emulate(kernel, buffers, l.numbers, int64_t(l.blocks * (k.threads / k.group)), run, l.maps);
   if (wrong.empty()) return Ok;
   fprintf(stderr, "stand-in driver: %s\n", wrong.c_str());
   return IllegalAddress;
@@ -537,22 +510,12 @@ PAIR(AContext, cuModuleGetFunction, hipModuleGetFunction, (void **out, void *mod
   *out = const_cast<Kernel *>(&at->second);
   return int(Ok);
 })
-// Words of 32 bits, two dims, the 128-byte swizzle, zeros outside: what bundles ask for. The limits are the driver's.
 ONE(Cuda, AContext, cuTensorMapEncodeTiled,
     (void *map, int type, uint32_t rank, void *address, const uint64_t *extents, const uint64_t *strides,
      const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill),
     {
-      bool known = type == 2 && rank == 2 && interleave == 0 && swizzle == 3 && promotion >= 0 && promotion <= 3 && fill == 0;
-      bool aligned = reinterpret_cast<uintptr_t>(map) % 64 == 0 && reinterpret_cast<uintptr_t>(address) % 16 == 0 &&
-                     strides[0] % 16 == 0 && strides[0] < uint64_t(1) << 40;
-      bool sized = extents[0] && extents[1] && extents[0] <= uint64_t(1) << 32 && extents[1] <= uint64_t(1) << 32 &&
-                   strides[0] >= 4 * extents[0] && box[0] == 32 && box[1] && box[1] <= 256 && steps[0] == 1 && steps[1] == 1;
-      if (!known || !aligned || !sized || strides[0] != 4 * extents[0]) return int(InvalidValue);
-      if (!d.place(address, extents[1] * strides[0])) return int(InvalidValue);
-      TensorMap made{kMapMark, address, extents[0], extents[1], box[1]};
-      memset(map, 0, 128);
-      memcpy(map, &made, sizeof made);
-      return int(Ok);
+      TensorMap of{type, rank, address, extents, strides, box, steps, interleave, swizzle, promotion, fill};
+      return of.isAllowed(map) && d.place(address, of.bytes()) ? of.write(map), int(Ok) : int(InvalidValue);
     })
 ONE(Cuda, AContext, cuFuncSetAttribute, (void *function, int which, int value), {
   if (which == 8) static_cast<Kernel *>(function)->granted = unsigned(value); // the most dynamic shared memory
@@ -663,12 +626,9 @@ PAIR(AContext, cuLaunchKernel, hipModuleLaunchKernel,
        for (uint32_t i = 0; i < k->numbers; ++i)
          l.numbers.push_back(*static_cast<int64_t *>(parameters[k->writes.size() + i]));
        for (size_t i = 0; i < k->maps.size(); ++i) {
-         TensorMap map;
-         memcpy(&map, parameters[k->writes.size() + k->numbers + i], sizeof map);
-         const astra::EmulatedMap &of = k->maps[i];
-         if (map.mark != kMapMark || map.address != l.buffers[of.buffer] || map.words != of.words || map.box != of.box)
-           return int(InvalidValue);
-         l.maps.push_back({of.buffer, of.box, of.words, map.lines});
+         const void *map = parameters[k->writes.size() + k->numbers + i];
+         l.maps.push_back(k->maps[i]);
+         if (!TensorMap::read(map, l.buffers[k->maps[i].buffer], l.maps.back())) return int(InvalidValue);
        }
        return queue(d, device, stream, [device, l] { return runKernel(device, l); });
      })

@@ -8,6 +8,7 @@ Does not: run anything (run.sh does, on the other machine).
 """
 
 import hashlib
+import re
 import shutil
 
 TARGETS = ("cuda:sm_80", "cuda:sm_90", "cuda:sm_100", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:x86-64-v4+avx512vnni")
@@ -19,7 +20,8 @@ class Pack:
 
     def compile_options(self, path):
         """What a module is compiled with."""
-        return ["--target=" + ",".join([*TARGETS, "emu:cuda:sm_90"])]
+        own = [gpu for line in re.findall(r"^// gpus: *(.*)$", path.read_text(), re.M) for gpu in line.split()]
+        return ["--target=" + ",".join([*TARGETS, "emu:cuda:sm_90", *own, *(f"emu:{gpu}" for gpu in own)])]
 
     def add(self, module, call, arguments, bundle, golden):
         """arguments: those of astra-run but for outputs. golden: per option that writes a file, that file."""

@@ -6,10 +6,9 @@
 //           kernels, the target and the toolchain.
 // Does not: run anything (astra/Emulator, and the runtime's devices).
 //
-// A kernel's arguments are its buffers in the order of their slots, then the dims that it reads, as i64, then its tensor
-// maps, 128 bytes each. Buffers begin
-// at multiples of 16 bytes. A block has `threads` threads; each `group` of them works on one item, so that a launch of
-// n items takes ceil(n / (threads / group)) blocks.
+// A kernel's arguments are its buffers in the order of their slots, then the dims that it reads, as i64, then its
+// tensor maps, 128 bytes each. Buffers begin at multiples of 16 bytes. A block has `threads` threads; each `group` of
+// them works on one item, so that a launch of n items takes ceil(n / (threads / group)) blocks.
 #pragma once
 #include "astra/Codegen/Accesses.h"
 #include "astra/Codegen/Linear.h"

@@ -54,13 +54,13 @@ struct WarpGroupTile {
 struct Kernel {
   std::string name;
   UOpRef sink = nullptr;
-  std::vector<KernelBuffer> buffers; // buffer slot i of the UOps is argument i
-  std::string plan;                  // its text form
-  unsigned prefetch = 0;             // the plan's prefetch distance in steps (Plan.h)
-  bool prefetchByItems = false;      // steps are items, which are rows
-  bool nonTemporal = false;          // whole cache lines are written by non-temporal stores
+  std::vector<KernelBuffer> buffers;            // buffer slot i of the UOps is argument i
+  std::string plan;                             // its text form
+  unsigned prefetch = 0;                        // the plan's prefetch distance in steps (Plan.h)
+  bool prefetchByItems = false;                 // steps are items, which are rows
+  bool nonTemporal = false;                     // whole cache lines are written by non-temporal stores
   std::optional<WarpGroupTile> warpGroups = {}; // the array of its sums is what they fill
-  std::vector<UOpRef> hints;         // loads whose elements are prefetched in the innermost loop that they depend on
+  std::vector<UOpRef> hints; // loads whose elements are prefetched in the innermost loop that they depend on
 };
 
 /// What lowered kernels of one value have in common whose code is the same, whatever their plans are called.

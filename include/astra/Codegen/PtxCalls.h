@@ -16,10 +16,11 @@ inline constexpr char barrierWait[] = "ptx.barrier.wait";     // (barrier, parit
 inline constexpr char copyBox[] = "ptx.copy.box";             // (to, map, word, line, barrier)
 inline constexpr char proxyFence[] = "ptx.proxy.fence";       // () what was stored is seen by copies and by wgmma
 inline constexpr char descriptor[] = "ptx.wgmma.descriptor";  // (first line) -> i64
-inline constexpr char fence[] = "ptx.wgmma.fence.";           // COUNT (sums) -> sums: registers that were written are the instruction's
-inline constexpr char commit[] = "ptx.wgmma.commit";          // () what was begun is a group
-inline constexpr char wait[] = "ptx.wgmma.wait.";             // LEFT.COUNT (sums) -> sums, of all but so many groups
-inline constexpr char multiply[] = "ptx.wgmma.mma.";          // TYPE.COUNT (rows, columns, sums) -> sums
+inline constexpr char fence[] =
+    "ptx.wgmma.fence."; // COUNT (sums) -> sums: registers that were written are the instruction's
+inline constexpr char commit[] = "ptx.wgmma.commit";           // () what was begun is a group
+inline constexpr char wait[] = "ptx.wgmma.wait.";              // LEFT.COUNT (sums) -> sums, of all but so many groups
+inline constexpr char multiply[] = "ptx.wgmma.mma.";           // TYPE.COUNT (rows, columns, sums) -> sums
 inline constexpr char giveRegisters[] = "ptx.registers.give."; // COUNT ()
 inline constexpr char takeRegisters[] = "ptx.registers.take."; // COUNT ()
 } // namespace ptxName

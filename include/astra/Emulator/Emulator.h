@@ -8,8 +8,8 @@
 //           reads of shared memory that no thread of the block wrote; shared memory that two threads access between two
 //           barriers, one of them writing; shared memory that is touched while an asynchronous copy to it is on its
 //           way: until the thread that began it has waited for it, which is when it arrives; copies of which one is on
-//           its way when its thread ends; barriers and exchanges that not all threads reach together; of warp groups what
-//           WarpGroups.cpp says.
+//           its way when its thread ends; barriers and exchanges that not all threads reach together; of warp groups
+//           what WarpGroups.cpp says.
 // Does not: detect reads of global memory that was never written, nor of a thread's own arrays; model caches, atomics
 //           or the weak order of memory; say anything of a GPU's back end: the code it runs is the host's, built from
 //           what was lowered for the GPU, before LLVM's optimizations for that GPU.

@@ -3,8 +3,8 @@
 // Gives:    PTX and, where ptxas is installed, a cubin; or HSACO, linked by lld. What each kernel takes is read back:
 //           from ptxas's report, from the notes of HSACO.
 // Keeps:    bytes a function of the module and the toolchain.
-#include "astra/Codegen/PtxCalls.h"
 #include "astra/Codegen/Machinery.h"
+#include "astra/Codegen/PtxCalls.h"
 #include "astra/Toolchain/TemporaryFolder.h"
 #include "astra/Toolchain/Toolchain.h"
 #include "llvm/ADT/StringExtras.h"

@@ -37,8 +37,8 @@ std::string astra::unfitForGroups(const KernelSpec &spec, const Plan &p, const G
   ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   if (!s.unit || warpGroupType(t, {s.unit, s.inputs, 0}).empty())
     return std::string("warp groups of ") + t.name + " do no step of this sum";
-  if (!s.domain.empty() || !s.outside.empty() || spec.inPlace || spec.mostRows || storedPoints(spec) != spec.outputs[0].value ||
-      spec.outputs[0].value->op == Op::Pad)
+  if (!s.domain.empty() || !s.outside.empty() || spec.inPlace || spec.mostRows ||
+      storedPoints(spec) != spec.outputs[0].value || spec.outputs[0].value->op == Op::Pad)
     return "not all of the product is computed";
   int64_t words = 1;
   for (UOpRef e : spec.rootOp->indices().slice(s.kept, s.reduced)) {
@@ -55,7 +55,8 @@ std::string astra::unfitForGroups(const KernelSpec &spec, const Plan &p, const G
         llvm::ArrayRef(in->allocated) != llvm::ArrayRef<UOpRef>(x->shape))
       return "an operand is computed where it is read";
     for (auto [form, extent] : llvm::zip_equal(forms, x->shape))
-      if (!form.isLabel() || extent != spec.rootOp->indices()[form.terms[0].first]) return "an index is more than a label";
+      if (!form.isLabel() || extent != spec.rootOp->indices()[form.terms[0].first])
+        return "an index is more than a label";
     llvm::SmallVector<int64_t, 6> labels, own(p.mLabels.begin(), p.mLabels.end());
     for (const MemoryDim &d : in->layout.dims) labels.push_back(forms[d.axis].terms[0].first);
     if (hasLabel(forms, p.nLabel)) own = {p.nLabel};
@@ -63,7 +64,8 @@ std::string astra::unfitForGroups(const KernelSpec &spec, const Plan &p, const G
     if (labels.size() < own.size() || llvm::ArrayRef(labels).take_back(own.size()) != llvm::ArrayRef(own))
       return "an operand's lines do not go along the sum";
     for (int64_t l : llvm::ArrayRef(labels).drop_back(own.size()))
-      if (l >= s.kept || l == p.nLabel || llvm::is_contained(p.mLabels, l)) return "an operand's labels lie in another order";
+      if (l >= s.kept || l == p.nLabel || llvm::is_contained(p.mLabels, l))
+        return "an operand's labels lie in another order";
   }
   return "";
 }
@@ -79,7 +81,8 @@ static std::string wrongGroups(const Plan &p) {
     return found(&Plan::lanes) + " with " + found(&Plan::unroll) + "; expected 2, and 2 to 32";
   if (p.mr < 2 || p.mr * p.unroll * p.lanes > mostSums || p.mc * p.mr > mostLines)
     return found(&Plan::mr) + "; a thread has two rows of each 64 of its group, 128 sums, a block 256 rows at most";
-  if (p.kc != boxWords || p.stages < 2) return found(&Plan::kc) + " with " + found(&Plan::stages) + "; expected 32, and a ring";
+  if (p.kc != boxWords || p.stages < 2)
+    return found(&Plan::kc) + " with " + found(&Plan::stages) + "; expected 32, and a ring";
   if (p.split || p.spillSums || p.unrollK) return "a ring of boxes has no split-k, spill-sums or unroll-k";
   return "";
 }

@@ -311,8 +311,8 @@ llvm::Expected<GpuKernel> astra::gpuKernel(Context &c, const KernelSpec &spec, c
   if (!l) return l.takeError();
   unsigned group = plan.mc || plan.transpose || plan.split ? plan.threads : plan.warp ? plan.lanes : 1;
   unsigned threads = plan.threads + (plan.warpGroups ? groupThreads : 0);
-  return GpuKernel{spec.name,     &storage, std::move(*l), threads,             group,
-                   plan.pipeline, proved,   plan.stages,   plan.spillSums != 0, plan.unrollK};
+  return GpuKernel{spec.name, &storage,    std::move(*l),       threads,     group, plan.pipeline,
+                   proved,    plan.stages, plan.spillSums != 0, plan.unrollK};
 }
 
 llvm::Expected<std::vector<GpuKernel>> astra::gpuKernels(Context &c, const Schedule &s, const GpuTarget &target,

@@ -89,8 +89,8 @@ void KernelEmitter::multiplyByGroups() {
   const UnitStep &step = *unitStepOf(Combine(groups.sums->src[0]->ints[0]));
   std::string type = warpGroupType(target, step).str();
   unitFunction(Combine(groups.sums->src[0]->ints[0]), "unit.group." + type); // what the instruction means
-  unsigned count = k.group / groupThreads, own = t.rows.most / count / 64; // tiles of 64 rows of a group
-  unsigned sums = t.columns.most / 2;                                     // of a thread, in each of these
+  unsigned count = k.group / groupThreads, own = t.rows.most / count / 64;   // tiles of 64 rows of a group
+  unsigned sums = t.columns.most / 2;                                        // of a thread, in each of these
   uint64_t turns = (uint64_t(t.words) + boxWords - 1) / boxWords, rowBytes = t.rows.most * boxBytes,
            place = rowBytes + t.columns.most * boxBytes;
   auto number = [&](uint64_t v) { return s.integer(32, v); };
@@ -167,31 +167,32 @@ void KernelEmitter::multiplyByGroups() {
   };
   V group = s.lshr(thread, 7u), warpLane = s.band(thread, uint64_t(warp - 1));
   std::string multiply = (ptxName::multiply + llvm::Twine(type) + "." + llvm::Twine(sums)).str();
-  Lanes result = loop(Lanes(sums * own, s.real(32, 0)), [&](V turn, V slot, V parity, llvm::ArrayRef<V> before) -> Lanes {
-    Lanes now(before.begin(), before.end());
-    ptx(ptxName::barrierWait, {barrier(groups.full, slot), parity});
-    now = parts(ptx((ptxName::fence + llvm::Twine(sums * own)).str(), now, all), sums * own);
-    V columns = ptx(ptxName::descriptor, {inRing(slot, rowBytes)}, s.i(64));
-    V first = s.add(s.mul(slot, number(place / 4)), s.mul(group, number(own * 64 * boxWords)));
-    llvm::SmallVector<V, 2> rows;
-    for (unsigned i = 0; i < own; ++i)
-      rows.push_back(ptx(ptxName::descriptor, {at(groups.ring, s.i(32), first, i * 64 * boxWords)}, s.i(64)));
-    for (unsigned each = 0; each < stepsOfBox; ++each)
-      for (unsigned i = 0; i < own; ++i) {
-        llvm::SmallVector<V, 130> in{s.add(rows[i], each * nextStep), s.add(columns, each * nextStep)};
-        in.append(now.begin() + i * sums, now.begin() + (i + 1) * sums);
-        Lanes out = parts(ptx(multiply, in, some), sums);
-        std::copy(out.begin(), out.end(), now.begin() + i * sums);
-      }
-    ptx(ptxName::commit, {});
-    now = wait(1, now);
-    V left = s.select(s.cmp(ICmp::eq, slot, 0), number(k.stages - 1), s.sub(slot, uint64_t(1)));
-    guarded(s.band(s.cmp(ICmp::ne, turn, 0), s.cmp(ICmp::eq, warpLane, 0)), {}, [&]() -> Lanes {
-      ptx(ptxName::barrierArrive, {barrier(groups.empty, left)});
-      return {};
-    });
-    return now;
-  });
+  Lanes result =
+      loop(Lanes(sums * own, s.real(32, 0)), [&](V turn, V slot, V parity, llvm::ArrayRef<V> before) -> Lanes {
+        Lanes now(before.begin(), before.end());
+        ptx(ptxName::barrierWait, {barrier(groups.full, slot), parity});
+        now = parts(ptx((ptxName::fence + llvm::Twine(sums * own)).str(), now, all), sums * own);
+        V columns = ptx(ptxName::descriptor, {inRing(slot, rowBytes)}, s.i(64));
+        V first = s.add(s.mul(slot, number(place / 4)), s.mul(group, number(own * 64 * boxWords)));
+        llvm::SmallVector<V, 2> rows;
+        for (unsigned i = 0; i < own; ++i)
+          rows.push_back(ptx(ptxName::descriptor, {at(groups.ring, s.i(32), first, i * 64 * boxWords)}, s.i(64)));
+        for (unsigned each = 0; each < stepsOfBox; ++each)
+          for (unsigned i = 0; i < own; ++i) {
+            llvm::SmallVector<V, 130> in{s.add(rows[i], each * nextStep), s.add(columns, each * nextStep)};
+            in.append(now.begin() + i * sums, now.begin() + (i + 1) * sums);
+            Lanes out = parts(ptx(multiply, in, some), sums);
+            std::copy(out.begin(), out.end(), now.begin() + i * sums);
+          }
+        ptx(ptxName::commit, {});
+        now = wait(1, now);
+        V left = s.select(s.cmp(ICmp::eq, slot, 0), number(k.stages - 1), s.sub(slot, uint64_t(1)));
+        guarded(s.band(s.cmp(ICmp::ne, turn, 0), s.cmp(ICmp::eq, warpLane, 0)), {}, [&]() -> Lanes {
+          ptx(ptxName::barrierArrive, {barrier(groups.empty, left)});
+          return {};
+        });
+        return now;
+      });
   result = wait(0, result);
   // Of each 8 columns a thread has two of its row, then two of the row 8 below.
   groups.result.assign(2 * own, Lanes());

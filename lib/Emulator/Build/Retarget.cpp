@@ -317,12 +317,12 @@ Function *KernelRewrite::stepOfGroup(StringRef type) {
   if (Function *made = m.getFunction(name)) return made;
   Function *step = m.getFunction(("unit.group." + type).str());
   Type *f32 = Type::getFloatTy(c);
-  auto *f = Function::Create(FunctionType::get(f32, {pointer(), pointer(), f32}, false), Function::InternalLinkage, name, m);
+  auto *f =
+      Function::Create(FunctionType::get(f32, {pointer(), pointer(), f32}, false), Function::InternalLinkage, name, m);
   IRBuilder<> b(BasicBlock::Create(c, "entry", f));
   SmallVector<Value *, 17> in;
   for (unsigned side : {0, 1})
-    for (unsigned w = 0; w < 8; ++w)
-      in.push_back(b.CreateLoad(i32(), b.CreateConstGEP1_64(i32(), f->getArg(side), w)));
+    for (unsigned w = 0; w < 8; ++w) in.push_back(b.CreateLoad(i32(), b.CreateConstGEP1_64(i32(), f->getArg(side), w)));
   in.push_back(f->getArg(2));
   b.CreateRet(b.CreateCall(step, in));
   return f;
@@ -354,7 +354,8 @@ Value *KernelRewrite::ptxCall(CallInst *call, StringRef name) {
       all = after.CreateInsertValue(all, after.CreateLoad(after.getFloatTy(), place(after, i)), i);
     return all;
   };
-  if (name == is::barrierInit) return ask(offsetof(Thread, barrierInit), nothing, {at(0), call->getArgOperand(1)}), nullptr;
+  if (name == is::barrierInit)
+    return ask(offsetof(Thread, barrierInit), nothing, {at(0), call->getArgOperand(1)}), nullptr;
   if (name == is::barrierFence) return ask(offsetof(Thread, barrierFence), nothing, {}), nullptr;
   if (name == is::barrierArrive || name == is::barrierExpect) {
     Value *bytes = call->arg_size() > 1 ? call->getArgOperand(1) : b.getInt32(0);

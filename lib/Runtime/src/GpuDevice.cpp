@@ -295,9 +295,10 @@ Status load(astra_device *device, const astra_bundle &bundle, uint32_t target, C
               [&](DriverCalls &c) { return c.moduleFunction(&out.functions[i], out.base, gpu.symbol()->c_str()); });
     constexpr int kMostDynamicShared = 8;
     if (!s && gpu.maps() && gpu.maps()->size() && !device->gpu->calls.encodeMap)
-      s = fail(diag, ASTRA_UNSUPPORTED, "kernel %.64s needs tensor maps, and the driver has no cuTensorMapEncodeTiled; "
-               "install a driver of CUDA 12.0 or newer, or compile the bundle for %s%s", gpu.symbol()->c_str(),
-               device->gpu->kind->prefix, device->level);
+      s = fail(diag, ASTRA_UNSUPPORTED,
+               "kernel %.64s needs tensor maps, and the driver has no cuTensorMapEncodeTiled; "
+               "install a driver of CUDA 12.0 or newer, or compile the bundle for %s%s",
+               gpu.symbol()->c_str(), device->gpu->kind->prefix, device->level);
     if (unsigned bytes = dynamicShared(device, gpu); bytes && !s)
       s = drive(device, "a kernel's shared memory", diag,
                 [&](DriverCalls &c) { return c.functionAttribute(out.functions[i], kMostDynamicShared, int(bytes)); });

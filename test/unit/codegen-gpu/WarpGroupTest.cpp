@@ -1,7 +1,8 @@
 //===- WarpGroupTest.cpp: tiles that warp groups multiply --------------------===//
 // Takes:    products of matrix units for sm_90a.
 // Checks:   the evaluator's bytes, also where edges cut tiles, boxes and steps, in batches, with epilogues; that the
-//           emulator objects to each barrier, arrival, wait and fence that is missing or wrong; which plans are refused.
+//           emulator objects to each barrier, arrival, wait and fence that is missing or wrong; which plans are
+//           refused.
 #include "RemoveBarrier.h"
 #include "astra/Codegen/Machinery.h"
 #include "astra/Codegen/PtxCalls.h"
@@ -87,9 +88,15 @@ const char *const fp8wide = R"(
 
 const Case cases[] = {
     {product, "", {{16}, {140}}},
-    {product, "contract: n 1; m 0; mr 2; vector 2; nr 4; threads 128; mc 32; kc 32; stages 2; warp-groups 1", {{64}, {65}}},
-    {product, "contract: n 1; m 0; mr 4; vector 2; nr 2; row-block 2; threads 128; mc 32; kc 32; stages 3; warp-groups 1", {{140}}},
-    {product, "contract: n 1; m 0; mr 2; vector 2; nr 8; threads 256; mc 64; kc 32; stages 4; warp-groups 2", {{1}, {129}}},
+    {product,
+     "contract: n 1; m 0; mr 2; vector 2; nr 4; threads 128; mc 32; kc 32; stages 2; warp-groups 1",
+     {{64}, {65}}},
+    {product,
+     "contract: n 1; m 0; mr 4; vector 2; nr 2; row-block 2; threads 128; mc 32; kc 32; stages 3; warp-groups 1",
+     {{140}}},
+    {product,
+     "contract: n 1; m 0; mr 2; vector 2; nr 8; threads 256; mc 64; kc 32; stages 4; warp-groups 2",
+     {{1}, {129}}},
     {halves, "", {{17}, {140}}},
     {batch, "", {{90}, {1}}},
     {twice, "", {{70}}},
@@ -104,11 +111,12 @@ TEST(GpuWarpGroups, KeepTheirBits) {
     ASSERT_EQ(g.wrong, "") << t.text << t.plan;
     ASSERT_TRUE(hasGroups(g)) << t.text << g.plans();
     if (*t.plan)
-      for (const KernelSpec &spec : g.schedule->kernels)
-        if (spec.rootOp && spec.rootOp->op == Op::Contract)
+      for (auto [spec, kernel] : llvm::zip_equal(g.schedule->kernels, g.kernels))
+        if (kernel.kernel->warpGroups)
           EXPECT_EQ(llvm::toString(checkGpuPlan(spec, llvm::cantFail(parsePlan(t.plan)), hopper())), "");
     for (const auto &dims : t.dims)
-      for (uint64_t seed : {3, 8}) EXPECT_EQ(g.difference(dims, seed), "") << t.text << g.plans() << ", dim " << dims[0];
+      for (uint64_t seed : {3, 8})
+        EXPECT_EQ(g.difference(dims, seed), "") << t.text << g.plans() << ", dim " << dims[0];
   }
 }
 
@@ -166,11 +174,21 @@ TEST(GpuWarpGroups, NoFenceIsForNothing) {
     })";
   using How = std::function<void(llvm::CallInst &)>;
   const std::pair<const char *, How> ways[] = {
-      {"llvm.nvvm.barrier", erase},         {is::barrierInit, erase},       {is::barrierInit, plus(1, 1)},
-      {is::barrierFence, erase},            {is::barrierExpect, erase},     {is::barrierExpect, plus(1, -128)},
-      {is::barrierExpect, plus(1, 128)},    {is::barrierArrive, erase},     {is::barrierWait, erase},
-      {is::barrierWait, otherParity},       {is::copyBox, erase},           {is::fence, erase},
-      {is::commit, erase},                  {is::wait, erase},              {is::wait, waitsLess},
+      {"llvm.nvvm.barrier", erase},
+      {is::barrierInit, erase},
+      {is::barrierInit, plus(1, 1)},
+      {is::barrierFence, erase},
+      {is::barrierExpect, erase},
+      {is::barrierExpect, plus(1, -128)},
+      {is::barrierExpect, plus(1, 128)},
+      {is::barrierArrive, erase},
+      {is::barrierWait, erase},
+      {is::barrierWait, otherParity},
+      {is::copyBox, erase},
+      {is::fence, erase},
+      {is::commit, erase},
+      {is::wait, erase},
+      {is::wait, waitsLess},
   };
   unsigned caught = 0;
   for (const char *plan : {"mr 2; vector 2; nr 4; threads 128; mc 32; kc 32; stages 2; warp-groups 1",
