@@ -122,7 +122,7 @@ def targets():
     """{name: its limits}, of the table that the compiler plans with."""
     rows = {}
     for name, rest in re.findall(r'\{"((?:cuda|hip):\w+)", GpuFlavour::\w+, "\w+", "[^"]*", ([^}]*)\}', TARGETS.read_text()):
-        numbers = [eval_product(part) for part in rest.replace(", true", "").split(",")]
+        numbers = [eval_product(part) for part in re.sub(r",\s*true", "", rest).split(",")]
         rows[name] = dict(zip(FIELDS, numbers, strict=True))
     return rows
 
