@@ -386,7 +386,7 @@ void Scheduler::ContractLayout::storeAlongLanes(int64_t lanes) {
 }
 
 bool Scheduler::ContractLayout::storeAlongSum() {
-  if (!readsAlongSum(s) || operands[0] == operands[1]) return false;
+  if (!scheduler.o.alongSum || !readsAlongSum(s) || operands[0] == operands[1]) return false;
   for (unsigned o : {0u, 1u})
     if (!llvm::all_of(formsOf(o), [](const AffineForm &f) { return f.isLabel(); })) return false;
   for (unsigned o : {0u, 1u}) {

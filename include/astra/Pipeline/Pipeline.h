@@ -32,6 +32,10 @@ struct PipelineOptions {
   const GpuTarget *gpu = nullptr; // in place of targets and gpus: a text of this GPU is asked for
   std::string name;               // what functions of emitted C begin with; "": the module's name
   std::string header = "model.h"; // what emitted C includes
+  /// Whether some GPU has warp groups that multiply.
+  bool hasWarpGroups() const {
+    return (gpu && gpu->warpGroups) || llvm::any_of(gpus, [](const auto &g) { return g.first->warpGroups; });
+  }
 
   FoldLevel fold = FoldLevel::Small;
   bool checks = false; // what kernels of users assume is tested when they run

@@ -162,6 +162,8 @@ struct ScheduleOptions {
   FoldLevel fold = FoldLevel::Small;
   bool gpus = true; // some target launches one by one what a CPU computes as one kernel: rows between these need memory
   bool checks = false; // what kernels of users assume is tested when they run
+  bool alongSum =
+      false; // some target multiplies words of a matrix unit by an instruction that reads them along the sum
 };
 
 /// Notes in each kernel what its launches have in common: the conditions of its variants, dims that were set and found

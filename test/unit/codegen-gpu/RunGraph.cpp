@@ -44,7 +44,9 @@ llvm::Error GraphOnGpu::make(llvm::StringRef text, bool build, const std::functi
   if (!roots) return roots.takeError();
   auto it = roots->begin();
   for (Value &v : lowered->entries[0].outputs) v.value = *it++;
-  auto s = astra::schedule(*lowered);
+  ScheduleOptions how;
+  how.alongSum = target.warpGroups;
+  auto s = astra::schedule(*lowered, how);
   if (!s) return s.takeError();
   schedule = std::move(*s);
   if (!change) { // fused chains too
