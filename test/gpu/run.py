@@ -57,7 +57,7 @@ UNIT_PRODUCT = """module @product {
 """
 # Of the main loop of a matrix unit's product: its instructions of a hundred, at least.
 UNIT_GATES = {("cuda:sm_90a", "hopper16", "bf16"): 0.05, ("cuda:sm_90a", "hopper16", "f16"): 0.05,
-              ("cuda:sm_90", "hopper16", "bf16"): 0.15, ("cuda:sm_90", "hopper16", "f16"): 0.15, ("cuda:sm_80", "ampere8", "bf16"): 0.15,
+              ("cuda:sm_90", "hopper16", "bf16"): 0.15, ("cuda:sm_90", "hopper16", "f16"): 0.15, ("cuda:sm_80", "ampere8", "bf16"): 0.42,
               ("hip:gfx942", "cdna3-8", "bf16"): 0.14, ("hip:gfx942", "cdna3-8", "f16"): 0.14, ("hip:gfx90a", "cdna2", "bf16"): 0.14}  # fmt: skip
 # The same of products whose operands come through a ring of asynchronous copies, of the loop of steps and with the loop around it, which copies.
 RINGS = [

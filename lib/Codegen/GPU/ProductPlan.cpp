@@ -160,7 +160,8 @@ int64_t astra::likely(UOpRef e) {
 
 /// A tile of a matrix unit: warps lie one below another, each as wide as the tile; what a thread has of it is whole
 /// tiles of the instruction. The largest of which there are enough blocks for a chip.
-static bool chooseUnitTile(const KernelSpec &spec, const ContractSpec &s, const UnitInstruction &unit, Plan &p) {
+static bool chooseUnitTile(const KernelSpec &spec, const ContractSpec &s, const GpuTarget &target, Plan &p) {
+  const UnitInstruction &unit = *unitInstruction(target, {s.unit, s.inputs, 0});
   struct Tile {
     unsigned rows, vectors, threads;
   };
@@ -177,8 +178,11 @@ static bool chooseUnitTile(const KernelSpec &spec, const ContractSpec &s, const 
     p.block = beside >= band && below % band == 0 ? unsigned(band) : 0;
     if (below * beside * others >= units) break;
   }
+  const int words = s.unit->block / int(matrixInputsInWord(s.inputs));
   p.kc = 16, p.pipeline = 2, p.split = 0;
-  p.unrollK = std::max(1, 16 / (s.unit->block / int(matrixInputsInWord(s.inputs))));
+  p.unrollK = std::max(1, 16 / words);
+  // Of short steps of mma.sync what is on the way takes registers that a third block of threads could have.
+  if (target.copiesAsync && unit.form == UnitInstruction::Mma && words == 4) p.stages = 3, p.pipeline = 1;
   return true;
 }
 
@@ -228,6 +232,5 @@ bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &t
   if (s.unit && m >= fewest && unsharable(spec, groups, target).empty() && unfitForGroups(spec, groups, target).empty())
     return chooseGroupTile(spec, s, p), true;
   if (!unsharable(spec, p, target).empty()) return false;
-  return s.unit ? chooseUnitTile(spec, s, *unitInstruction(target, {s.unit, s.inputs, 0}), p)
-                : TileSearch(c, spec, target, p).run();
+  return s.unit ? chooseUnitTile(spec, s, target, p) : TileSearch(c, spec, target, p).run();
 }
