@@ -1,6 +1,7 @@
 """Trainings whose products a matrix unit adds (numerics.md, N4.8): equal bytes of all states everywhere, and loss scales.
 
-Takes:    a build folder; examples/digits, examples/chargpt. ASTRA_NIGHTLY: the evaluator trains chargpt too.
+Takes:    a build folder; examples/digits, examples/chargpt. ASTRA_NIGHTLY: all of these everywhere; else a network of two layers is emulated,
+          digits are of CPUs and the evaluator, and chargpt of one CPU level, whose hash is that of the night.
 Gives:    a line for each test and "N passed, N failed"; exit code 1 if one fails.
 Keeps:    equality of bytes: of the evaluator, of the CPU levels with any number of threads, of the host build of a GPU's kernels that
           has the unit's instruction (mma.sync of sm_90), and of a second run.
@@ -9,6 +10,7 @@ Does not: train until something is learned: chargpt.py and run.py do.
     build/venv/bin/python test/training/device.py
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -27,15 +29,31 @@ from harness import run  # noqa: E402
 
 NIGHTLY = bool(os.environ.get("ASTRA_NIGHTLY"))
 GPU = "cuda:sm_90"
-TARGETS = ",".join(["cpu:" + v for v in LEVELS] + [GPU, "emu:" + GPU])
+CPUS = ["cpu:" + v for v in LEVELS]
+EVERYWHERE = [*CPUS, GPU, "emu:" + GPU]
+CHARGPT = "afcd7de022b36ee8a783de19ed09a6ac3a24a19b4fdf3f667f9fb22f54dad03b"  # of all states after a step
+LAYERS = """module @layers {
+  param @w1 : f32[20, 24] = [%s]
+  param @b1 : f32[24] = splat 0.0
+  param @w2 : f32[24, 5] = [%s]
+  entry @main(%%x : f32[8, 20]) -> (%%y : f32[8, 5]) {
+    %%0 = contract %%x[i, k], @w1[k, j] -> [i, j] sum [k]
+    %%1 = reshape @b1 [1, 24]
+    %%2 = expand %%1 [8, 24]
+    %%3 = add %%0, %%2
+    %%4 = tanh %%3
+    %%y = contract %%4[i, k], @w2[k, j] -> [i, j] sum [k]
+  }
+}
+"""
 DIGITS_RECIPE = ["--dim=batch=1..8", "--train", "--predict=linear", "--loss=cross_entropy", "--clip-norm=1",
                  "--optimizer=adamw(lr=1e-2, weight_decay=0.05)"]  # fmt: skip
 CHARGPT_RECIPE = ["--dim=batch=1..2", "--train", "--loss=cross_entropy", "--clip-norm=1", "--optimizer=adamw(lr=1e-2, weight_decay=0.1)"]
 BEFORE = {"image": EXPECTED["images"][:8], "target": EXPECTED["labels"][:8]}
 
 
-def compiled(model, bundle, *flags, targets=None):
-    done("astra-compile", model, "-o", bundle, "-j2", "--ptxas=none", "--target=" + (targets or TARGETS), *flags)
+def compiled(model, bundle, *flags, targets=CPUS[-1:]):
+    done("astra-compile", model, "-o", bundle, "-j2", "--ptxas=none", "--target=" + ",".join(targets), *flags)
 
 
 def inputs_of(batch):
@@ -55,12 +73,14 @@ def arrays(data):
     return safetensors_file.read("a.safetensors")[0]
 
 
-def everywhere(bundle, batch, steps):
-    """The states after some steps: one text of bytes on all CPU levels, with threads, again, and emulated."""
+def everywhere(bundle, batch, steps, emulates=NIGHTLY):
+    """The states after some steps: one text of bytes on all CPU levels, with threads, again, and perhaps emulated."""
     wanted = states(bundle, batch, steps)
     for level in LEVELS:
         for threads in (1, 2):
             expect(states(bundle, batch, steps, f"--level={level}", f"--threads={threads}") == wanted, f"{level}, {threads} threads: other bytes")
+    if not emulates:
+        return wanted
     command = [BUILD / "bin/astra-run", bundle, "--entry=train_step", *inputs_of(batch), f"--repeat={steps}",
                "--save-states=e.safetensors", f"--emulate={GPU}"]  # fmt: skip
     emulated(command, ["e.safetensors"], [wanted], GPU)
@@ -83,10 +103,20 @@ def evaluated(bundle_flags, model, batch, steps, wanted):
 def digits_of(unit):
     """A network of convolutions: three steps."""
     flags = [*DIGITS_RECIPE, f"--numerics=device:{unit}"]
-    compiled(DIGITS, "d.astra", *flags)
+    compiled(DIGITS, "d.astra", *flags, targets=EVERYWHERE if NIGHTLY else CPUS)
     text = done("astra-inspect", "d.astra").stdout
     expect(f"device:{unit.split(':')[0]}" in text, "the bundle does not say whose numbers it has")
     evaluated(flags, DIGITS, BEFORE, 3, everywhere("d.astra", BEFORE, 3))
+
+
+def layers():
+    """Two layers: on the emulated GPU too."""
+    rng = np.random.RandomState(1)
+    Path("layers.uop").write_text(LAYERS % tuple(", ".join(f"{v:.6f}" for v in rng.uniform(-0.3, 0.3, n)) for n in (480, 120)))
+    flags = ["--train", "--loss=cross_entropy", "--optimizer=adamw(lr=1e-2)", "--numerics=device:hopper16:f16", "--loss-scale=static(scale=256)"]
+    compiled("layers.uop", "l.astra", *flags, targets=EVERYWHERE)
+    batch = {"x": rng.standard_normal((8, 20)).astype(np.float32), "target": rng.randint(0, 5, 8)}
+    evaluated(flags, "layers.uop", batch, 2, everywhere("l.astra", batch, 2, True))
 
 
 def digits_bf16():
@@ -95,7 +125,7 @@ def digits_bf16():
 
 def digits_f16_scaled():
     flags = [*DIGITS_RECIPE, "--numerics=device:hopper16:f16", "--loss-scale=dynamic(scale=1024, interval=2)"]
-    compiled(DIGITS, "d.astra", *flags)
+    compiled(DIGITS, "d.astra", *flags, targets=EVERYWHERE if NIGHTLY else CPUS)
     wanted = everywhere("d.astra", BEFORE, 3)
     evaluated(flags, DIGITS, BEFORE, 3, wanted)
     after = arrays(wanted)
@@ -105,7 +135,7 @@ def digits_f16_scaled():
 def masters_are_wide():
     """An update far below an ulp of bf16 stays in the weights."""
     flags = ["--optimizer=sgd(lr=1e-6)" if f.startswith("--optimizer") else f for f in DIGITS_RECIPE]
-    compiled(DIGITS, "d.astra", *flags, "--numerics=device:hopper16", targets="cpu:" + LEVELS[-1])
+    compiled(DIGITS, "d.astra", *flags, "--numerics=device:hopper16")
     one, two = (arrays(states("d.astra", BEFORE, k)) for k in (1, 2))
     name = "classify.weight"
     moved = np.abs(two[name] - one[name])
@@ -117,7 +147,7 @@ def a_static_power_of_two_changes_nothing():
     for scale, same in (("static(scale=1024)", True), ("dynamic(scale=8192)", True), ("static(scale=3)", False)):
         found = []
         for k, flags in enumerate(((), (f"--loss-scale={scale}",))):
-            compiled(DIGITS, f"{k}.astra", *DIGITS_RECIPE, *flags, targets="cpu:" + LEVELS[-1])
+            compiled(DIGITS, f"{k}.astra", *DIGITS_RECIPE, *flags)
             found.append(arrays(states(f"{k}.astra", BEFORE, 2)))
         before, after = found
         weights = [n for n in before if n.split(".")[-1] in ("weight", "bias")]
@@ -128,7 +158,7 @@ def a_static_power_of_two_changes_nothing():
 
 def a_step_that_overflows_is_left_out():
     flags = [*DIGITS_RECIPE, "--numerics=device:hopper16:f16", "--loss-scale=dynamic(scale=1e30, most=1e30, backoff=0.0009765625)"]
-    compiled(DIGITS, "d.astra", *flags, targets="cpu:" + LEVELS[-1])
+    compiled(DIGITS, "d.astra", *flags)
     begin = arrays(states("d.astra", BEFORE, 1))
     expect(begin["step"] == 0 and begin["loss_scale.steps"] == 0, "a step with infinite gradients counts")
     expect(begin["loss_scale"] == np.float32(1e30) * np.float32(2.0**-10), f"the scale is {begin['loss_scale']}")
@@ -141,15 +171,18 @@ def a_step_that_overflows_is_left_out():
 
 
 def chargpt():
-    """The example: two steps at batch 1."""
+    """The example: a step at batch 1."""
     shutil.copy(ROOT / "examples/chargpt/chargpt.onnx", "chargpt.onnx")
     subprocess.run([sys.executable, ROOT / "examples/chargpt/begin.py", "chargpt.weights"], check=True)
-    compiled("chargpt.onnx", "c.astra", *CHARGPT_RECIPE, "--numerics=device:hopper16")
+    flags = [*CHARGPT_RECIPE, "--numerics=device:hopper16"]
+    compiled("chargpt.onnx", "c.astra", *flags, targets=EVERYWHERE if NIGHTLY else CPUS[-1:])
     text = (96 * np.random.RandomState(0).random_sample((1, 129)) ** 3).astype(np.uint8)
     batch = {"token": text[:, :-1], "target": text[:, 1:].astype(np.int64)}
-    wanted = everywhere("c.astra", batch, 2)
+    wanted = everywhere("c.astra", batch, 1) if NIGHTLY else states("c.astra", batch, 1)
+    found = hashlib.sha256(wanted).hexdigest()
+    expect(found == CHARGPT, f"the states of this machine have another hash: {found}")
     if NIGHTLY:
-        evaluated([*CHARGPT_RECIPE, "--numerics=device:hopper16"], "chargpt.onnx", batch, 2, wanted)
+        evaluated(flags, "chargpt.onnx", batch, 1, wanted)
 
 
 def refused():
@@ -169,7 +202,7 @@ def refused():
     expect(result.returncode == 2 and "need --train" in result.stderr, result.stderr)
 
 
-TESTS = (digits_bf16, digits_f16_scaled, masters_are_wide, a_static_power_of_two_changes_nothing, a_step_that_overflows_is_left_out, chargpt, refused)
+TESTS = (layers, digits_bf16, digits_f16_scaled, masters_are_wide, a_static_power_of_two_changes_nothing, a_step_that_overflows_is_left_out, chargpt, refused)
 
 
 def main():
