@@ -271,7 +271,12 @@ void MetalKernel::write(UOpRef x) {
 // ---- control
 void MetalKernel::update(UOpRef fold) {
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma, Op::Dot4};
-  unsigned each = valuesOf(Combine(fold->ints[0]));
+  Combine kind = Combine(fold->ints[0]);
+  unsigned each = valuesOf(kind);
+  if (const UnitStep *step = unitStepOf(kind)) {
+    refuse(llvm::Twine("a step of matrix unit ") + step->unit->text + " has no form in Metal");
+    return;
+  }
   std::string f = h.op(ops[fold->ints[0]], fold->dtype, 1);
   Lanes acc = value(fold);
   for (unsigned i = 1; i < fold->ntensors; i += each) {
