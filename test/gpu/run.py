@@ -45,7 +45,7 @@ ROWS = {
                     + spread("rs", "r") + "    %y = div %d, %rs\n"),
 }  # fmt: skip
 # Of rows of 4096: warps of a hundred that a unit holds; instructions of a thread for each of its elements, at most.
-ROW_GATES = [(name, target, *figures) for name, figures in (("softmax", (60, 80)), ("norm", (75, 60))) for target in ("cuda:sm_80", "cuda:sm_90")]
+ROW_GATES = [(name, target, *figures) for name, figures in (("softmax", (60, 80)), ("norm", (75, 75))) for target in ("cuda:sm_80", "cuda:sm_90")]
 ROW_GATES += [(name, "hip:gfx942", 35, 80) for name in ("softmax", "norm")]
 # Of the main loop: fused multiply-adds of a hundred instructions, at least. On AMD of a hundred vector instructions.
 GATES = {"cuda:sm_80": ("fma_share", 0.93), "cuda:sm_90": ("fma_share", 0.93), "hip:gfx942": ("issue_bound", 0.98)}

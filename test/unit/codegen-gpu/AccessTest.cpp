@@ -210,6 +210,7 @@ TEST_P(GpuAccesses, AreOfNeighbours) {
   GraphOnGpu g(shape.text, *target, /*build=*/false);
   ASSERT_EQ(g.wrong, "");
   for (const GpuKernel &k : g.kernels) {
+    if (k.kernel->sink->src.empty()) continue; // the kernel that it follows does its work
     unsigned seen = 0;
     for (const GpuAccess &a : gpuAccesses(k, *target)) {
       ++seen;

@@ -107,6 +107,7 @@ TEST(GpuTable, IsInTheDocs) {
       auto built = buildGpu(*m);
       ASSERT_TRUE(bool(built)) << llvm::toString(built.takeError());
       for (auto [k, use] : llvm::zip_equal(g.kernels, built->kernels)) {
+        if (k.kernel->sink->src.empty()) continue; // the kernel that it follows does its work
         unsigned occupancy = gpuOccupancy(target, k.threads, use.registers, use.shared);
         EXPECT_GT(occupancy, 0u) << w.name;
         // ptxas prefers 80 registers and four words of stack to 84 registers here, which would be a block less a unit.
