@@ -329,8 +329,9 @@ llvm::Expected<std::vector<GpuKernel>> astra::gpuKernels(Context &c, const Sched
   for (const KernelSpec &spec : s.kernels) {
     if (spec.followers.empty()) continue;
     std::vector<Plan> chosen = planJoined(spec, target);
-    if (const Plan *p = givenTo(spec); p && !p->join) continue; // one by one
-    if (chosen.empty() && !givenTo(spec)) continue;
+    const Plan *own = givenTo(spec);
+    bool given = own || llvm::any_of(spec.followers, [&](const Follower &f) { return givenTo(f.spec); });
+    if (own ? !own->join : given || chosen.empty()) continue; // one by one
     auto add = [&](const KernelSpec &k, size_t number) {
       const Plan *p = givenTo(k);
       joined[k.name] = p ? *p : number < chosen.size() ? chosen[number] : chooseGpuPlan(c, k, target);
