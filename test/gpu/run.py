@@ -44,6 +44,22 @@ ROWS = {
                     + spread("ms", "m") + "    %d = sub %x, %ms\n    %q = mul %d, %d\n    %t = reduce %q " + SUM + "    %v = div %t, %n2\n    %r = sqrt %v\n"
                     + spread("rs", "r") + "    %y = div %d, %rs\n"),
 }  # fmt: skip
+ATTENTION = """module @attention {
+  entry @main(%q : f32[96, 512, 64], %k : f32[96, 512, 64], %v : f32[96, 512, 64]) -> (%y : f32[96, 512, 64]) {
+    %s = contract %q[h, i, d], %k[h, j, d] -> [h, i, j] sum [d]
+    %m = reduce %s kind=max order=exact axes=[2]
+    %m1 = reshape %m [96, 512, 1]
+    %m2 = expand %m1 [96, 512, 512]
+    %d = sub %s, %m2
+    %e = exp %d
+    %t = reduce %e kind=sum order=lane64 axes=[2]
+    %t1 = reshape %t [96, 512, 1]
+    %t2 = expand %t1 [96, 512, 512]
+    %p = div %e, %t2
+    %y = contract %p[h, i, j], %v[h, j, d] -> [h, i, d] sum [j]
+  }
+}
+"""
 # Of rows of 4096: warps of a hundred that a unit holds; instructions of a thread for each of its elements, at most.
 ROW_GATES = [(name, target, *figures) for name, figures in (("softmax", (60, 80)), ("norm", (75, 75))) for target in ("cuda:sm_80", "cuda:sm_90")]
 ROW_GATES += [(name, "hip:gfx942", 35, 80) for name in ("softmax", "norm")]
@@ -219,6 +235,18 @@ def rows_gate(tools, target, text, occupancy, most):
     assert row["shared"] <= 4096 * 4 + 1024, row["shared"]
 
 
+def attention_gate(tools, target):
+    """One kernel, that writes its results and no scores."""
+    row = report(tools, target, ATTENTION, "--kernel=joined")
+    assert row["spills"] == row["stack"] == row["local"] == 0, row
+    rows = int(row["plan"].split("; join ")[1])
+    far = [a for a in row["accesses"] if "words_in_a_bank" not in a]
+    assert far and all(a["by_those_needed"] == 1 and a["bytes"] == 16 for a in far), far
+    moved = {kind: sum(a["moved"] * a["times"] for a in far if a["kind"] == kind) for kind in ("load", "store")}
+    assert moved["store"] == rows * 64 * 4, moved
+    assert row["shared"] >= rows * 512 * 4, row["shared"]  # where the scores are
+
+
 def launches_what_takes_much_shared_memory(tools):
     """More than code for NVIDIA states by itself: the driver must be told, when the bundle is loaded and at the launch."""
     with tempfile.TemporaryDirectory() as folder:
@@ -262,6 +290,9 @@ def main():
     for name, target, *figures in ROW_GATES:
         if target.startswith("hip") or (here and disassembler):
             tests.append((f"gate {name} {target}", lambda name=name, target=target, figures=figures: rows_gate(tools, target, ROWS[name], *figures)))
+    for target in ("cuda:sm_80", "cuda:sm_90", "hip:gfx942"):
+        if target.startswith("hip") or (here and disassembler):
+            tests.append((f"attention {target}", lambda target=target: attention_gate(tools, target)))
     if here:
         tests.append(("launches_what_takes_much_shared_memory", lambda: launches_what_takes_much_shared_memory(tools)))
     failed = 0

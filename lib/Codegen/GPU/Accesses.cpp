@@ -7,6 +7,7 @@
 #include "../Value.h"
 #include "Barriers.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "llvm/Support/MathExtras.h"
 #include <set>
 
 using namespace astra;
@@ -127,11 +128,16 @@ private:
 std::vector<GpuAccess> astra::gpuAccesses(const GpuKernel &k, const GpuTarget &target) {
   if (k.steps.empty()) return Counting(k, target).run();
   std::vector<GpuAccess> all; // of what is done with a tile; rows that pass between the steps are in no buffer
-  for (const GpuKernel &part : k.steps)
+  for (const GpuKernel &part : k.steps) {
+    uint64_t items = 0; // of the step, for a tile
+    for (const Inst &i : part.linear.insts)
+      if (i.kind == InstKind::LoopBegin && RangeKind(i.uop->ints[1]) == RangeKind::Parallel) items += i.uop->src[0]->hi;
     for (GpuAccess a : gpuAccesses(part, target)) {
+      a.moved = llvm::SaturatingMultiply(a.moved, items);
       if (a.buffer >= 0 && part.arguments[a.buffer].local) continue;
       if (a.buffer >= 0) a.buffer = int64_t(part.arguments[a.buffer].number);
       all.push_back(a);
     }
+  }
   return all;
 }
