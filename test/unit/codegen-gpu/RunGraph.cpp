@@ -127,7 +127,12 @@ std::string GraphOnGpu::difference(llvm::ArrayRef<int64_t> dims, uint64_t seed) 
     std::vector<EmulatedBuffer> buffers;
     for (size_t i = 0; i < views.size(); ++i) buffers.push_back({views[i], storage[k].buffers[i].write});
     ++launches;
-    if (UOpRef tiles = kernels[k].tiles) items = tiles->constIndex().value_or(0); // of rows, of a fused chain
+    if (UOpRef tiles = kernels[k].tiles) // of rows, of a fused chain
+      items = idxEvaluate(tiles, [&](UOpRef d) -> std::optional<int64_t> {
+                for (size_t i = 0; i < values.size(); ++i)
+                  if (schedule->dims[i] == d) return values[i];
+                return std::nullopt;
+              }).value_or(0);
     return emulator->launch(k, buffers, values, items, run);
   };
   scheduled.useKernels(storage);
