@@ -219,8 +219,9 @@ std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const Contra
 }
 
 std::optional<unsigned> Scheduler::summedAcross(UOpRef r, const ContractSpec &s, unsigned o, int64_t lanes) {
-  constexpr int64_t line = 16, longSum = 128, manyLanes = 128; // elements
+  constexpr int64_t longSum = 128, manyLanes = 128, lineBytes = 64;
   UOpRef x = r->src[o];
+  int64_t line = lineBytes / std::max(1u, byteSize(x->dtype)); // elements
   auto &forms = o ? s.b : s.a;
   if (computedHere(x) || paramOf(x) || x->op == Op::Words || countReads(forms, lanes) ||
       std::min(r->shape[lanes]->hi, manyLanes) * readsOf(r, s, forms, lanes) < manyLanes)
@@ -229,7 +230,8 @@ std::optional<unsigned> Scheduler::summedAcross(UOpRef r, const ContractSpec &s,
   for (unsigned d = 0; d < forms.size(); ++d) {
     if (!forms[d].isLabel() || forms[d].terms[0].first < s.kept || x->shape[d]->lo < longSum) continue;
     auto stride = strideOf(x, d);
-    if (!stride || *stride < line) return std::nullopt;
+    bool isScattered = !stride && llvm::all_of(x->shape, [](UOpRef e) { return e->isConst(); }); // several strides
+    if (!isScattered && (!stride || *stride < line)) return std::nullopt;
     if (!longest || x->shape[d]->lo > x->shape[*longest]->lo) longest = d;
   }
   return longest;
@@ -342,8 +344,9 @@ std::optional<int64_t> Scheduler::ContractLayout::costOfLanes(int64_t label) con
 
 int64_t Scheduler::ContractLayout::cheapestLanes() const {
   constexpr int64_t tooDear = 100;
-  // Of many products whose operands both change, as attention's, two panels are as good as more.
-  const int64_t enough = changes && isBatched ? 2 * panel : std::numeric_limits<int64_t>::max();
+  // Of products whose operands both change, as attention's, two panels are as good as more, and the result is better
+  // stored in the order of its axes.
+  const int64_t enough = changes ? 2 * panel : std::numeric_limits<int64_t>::max();
   int64_t best = -1;
   std::pair<int64_t, int64_t> bestScore{tooDear, 0};
   for (int64_t l = 0; l < s.kept; ++l) {
