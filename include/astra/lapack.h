@@ -16,9 +16,9 @@
 extern "C" {
 #endif
 
-/* Opens a LAPACK: `library`, or with NULL the one that the environment variable ASTRA_LAPACK names, or libopenblas.so.0,
- * or liblapack.so.3. ASTRA_UNSUPPORTED, with a sentence: there is none, or it lacks a function. Once it has succeeded it
- * does nothing more. A function that is called before opens with NULL. */
+/* Opens a LAPACK: `library`, or with NULL the one that the environment variable ASTRA_LAPACK names, or
+ * libopenblas.so.0, or liblapack.so.3. ASTRA_UNSUPPORTED, with a sentence: there is none, or it lacks a function. Once
+ * it has succeeded it does nothing more. A function that is called before opens with NULL. */
 ASTRA_API astra_status astra_lapack_open(const char *library, astra_diag *diag);
 
 /* A function and the name that bundles call it by. */
@@ -34,7 +34,8 @@ static inline astra_status astra_lapack_register(astra_runtime *runtime, const c
   uint32_t count, i;
   const astra_lapack_function *rows = astra_lapack_functions(&count);
   astra_status status = astra_lapack_open(library, diag);
-  for (i = 0; i < count && !status; i++) status = astra_runtime_register(runtime, rows[i].name, rows[i].fn, NULL, 0, diag);
+  for (i = 0; i < count && !status; i++)
+    status = astra_runtime_register(runtime, rows[i].name, rows[i].fn, NULL, 0, diag);
   return status;
 }
 

@@ -162,13 +162,10 @@ UOpRef signOfRows(Composer &b, UOpRef x) {
 
 // ---- eigenvalues
 
-struct Pairs {
-  UOpRef values, rows, info; // [count, n] ascending; eigenvectors in rows
-};
+constexpr int64_t mostByRotations = 32;
 
-/// x + c, c twice a norm of x, is positive definite and well conditioned: L L'. Rows of L' that are made orthogonal are
-/// multiples of the eigenvectors of x (K. Veselic and V. Hari), whose eigenvalues are Rayleigh's quotients.
-Pairs eigenPairs(Composer &b, const Matrices &m, bool upper) {
+/// Values ascending, vectors in rows, conjugated, with their signs.
+EigenPairs eigenPairs(Composer &b, const Matrices &m, bool upper) {
   if (b.failed()) return {};
   int64_t n = m.rows;
   UOpRef low = upper ? adjoint(b, upperPart(b, m.x)) : lowerPart(b, m.x);
@@ -176,7 +173,28 @@ Pairs eigenPairs(Composer &b, const Matrices &m, bool upper) {
   UOpRef x = b.select(b.bin(Op::Lt, columnNumbers(b, n), rowNumbers(b, n)), low, adjoint(b, low));
   if (x && isComplex(x->dtype)) x = b.select(onDiagonal, likewise(b, realPart(b, x), x), x);
   Scale scale = scaleOf(b, x);
-  x = orNaN(b, scale.finite, scaled(b, x, scale.exponent, false));
+  x = scaled(b, x, scale.exponent, false);
+  if (n > mostByRotations && x)
+    x = b.select(b.unsqueeze(scale.finite, {1, 2}), x, number(b, x, 0));
+  else
+    x = orNaN(b, scale.finite, x);
+  EigenPairs found = n > mostByRotations ? eigenByHalves(b, x) : eigenByRotations(b, x);
+  if (b.failed() || !found.rows) return {};
+  UOpRef order = b.make(Op::ArgSort, {found.values}, {1, 0});
+  UOpRef values = orNaN(b, scale.finite, scaled(b, b.make(Op::Pick, {found.values, order}, {1}), scale.exponent, true));
+  UOpRef rows = n > mostByRotations ? found.rows : rowsInOrder(b, found.rows, order);
+  rows = orNaN(b, scale.finite, b.bin(Op::Mul, rows, conjugate(b, signOfRows(b, rows))));
+  return {values, rows, infoOf(b, scale, found.info)};
+}
+
+} // namespace
+
+/// x + c, c twice a norm of x, is positive definite and well conditioned: L L'. Rows of L' that are made orthogonal are
+/// multiples of the eigenvectors of x (K. Veselic and V. Hari), whose eigenvalues are Rayleigh's quotients.
+EigenPairs linalg::eigenByRotations(Composer &b, UOpRef x) {
+  if (!x || b.failed()) return {};
+  int64_t n = *x->shape[1]->constIndex();
+  UOpRef onDiagonal = b.bin(Op::Eq, rowNumbers(b, n), columnNumbers(b, n));
   UOpRef norm = b.reduce(ReduceKind::Max, b.reduce(ReduceKind::Sum, b.un(Op::Abs, x), {2}), {1}); // [count, 1, 1]
   UOpRef shift = b.bin(Op::Mul, b.bin(Op::Max, norm, 1), 2);
   UOpRef positive = b.select(onDiagonal, b.bin(Op::Add, x, likewise(b, shift, x)), x);
@@ -185,21 +203,14 @@ Pairs eigenPairs(Composer &b, const Matrices &m, bool upper) {
   UOpRef squares = b.reduce(ReduceKind::Sum, squared(b, found.rows), {2});
   UOpRef rows = overReal(b, found.rows, b.un(Op::Sqrt, squares));
   UOpRef along = realPart(b, b.bin(Op::Mul, times(b, rows, x), conjugate(b, rows)));
-  UOpRef values = b.squeeze(b.reduce(ReduceKind::Sum, along, {2}), {2});
-  UOpRef order = b.make(Op::ArgSort, {values}, {1, 0});
-  values = orNaN(b, scale.finite, scaled(b, b.make(Op::Pick, {values, order}, {1}), scale.exponent, true));
-  rows = rowsInOrder(b, rows, order);
-  rows = orNaN(b, scale.finite, b.bin(Op::Mul, rows, conjugate(b, signOfRows(b, rows))));
-  return {values, rows, infoOf(b, scale, found.info)};
+  return {b.squeeze(b.reduce(ReduceKind::Sum, along, {2}), {2}), rows, found.info};
 }
-
-} // namespace
 
 /// Of gV and gw it is V (gw on the diagonal, V' gV over w_j - w_i beside it) V', its symmetric part; pairs of equal
 /// values give nothing.
 Eigen eigh(Composer &b, UOpRef given, bool upper) {
   Matrices m = matricesOf(b, given, true, mostExtent);
-  Pairs pairs = eigenPairs(b, m, upper);
+  EigenPairs pairs = eigenPairs(b, m, upper);
   if (b.failed()) return {};
   int64_t n = m.rows;
   UOpRef vectors = adjoint(b, pairs.rows), values = pairs.values;
@@ -227,19 +238,14 @@ UOpRef eigvalsh(Composer &b, UOpRef given, bool upper) { return eigh(b, given, u
 
 namespace {
 
-/// Of x [count, m, n], m >= n: u [count, m, n], or [count, m, m] if full, s [count, n], v [count, n, n] in rows. Only s
-/// without vectors. Signs are those of u, or of v.
-SVD singular(Composer &b, UOpRef x, bool full, bool vectors, bool signsOfV = false) {
+/// By rotations of the rows of square matrices.
+SingularParts singularByRotations(Composer &b, UOpRef x, bool vectors) {
   if (!x || b.failed()) return {};
-  int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex();
-  UOpRef count = x->shape[0];
+  int64_t n = *x->shape[1]->constIndex();
   DType t = x->dtype;
-  Scale scale = scaleOf(b, x);
-  x = orNaN(b, scale.finite, scaled(b, x, scale.exponent, false));
-  QR first = factorQR(b, x, false);
-  UOpRef z = first.r; // its rows are turned; beside them stand the rotations
+  UOpRef z = x; // its rows are turned; beside them stand the rotations
   if (vectors) {
-    UOpRef eye = identity(b, count, n, t);
+    UOpRef eye = identity(b, x->shape[0], n, t);
     z = z && eye ? b.concat({z, eye}, 2) : nullptr;
   }
   Orthogonal done = orthogonalRows(b, z, n);
@@ -249,22 +255,43 @@ SVD singular(Composer &b, UOpRef x, bool full, bool vectors, bool signsOfV = fal
   UOpRef lengths = b.select(b.bin(Op::Lt, b.b.lit(partOf(t), leastSquare(t)), squares), b.un(Op::Sqrt, squares),
                             number(b, squares, 0));
   UOpRef order = b.make(Op::ArgSort, {lengths}, {1, 1});
-  UOpRef s = b.make(Op::Pick, {lengths, order}, {1});
-  SVD r;
-  r.s = orNaN(b, scale.finite, scaled(b, s, scale.exponent, true));
-  r.info = infoOf(b, scale, done.info);
+  SingularParts r;
+  r.s = b.make(Op::Pick, {lengths, order}, {1});
+  r.info = done.info;
   if (!vectors || b.failed()) return r;
   // Rows of length 1, and for those of zeros what completes a basis: Q of a QR, its columns with the signs of R.
-  UOpRef isZero = b.unsqueeze(b.bin(Op::Eq, s, 0.0), {2});
-  UOpRef unit = overReal(b, rowsInOrder(b, rows, order), b.select(isZero, number(b, s, 1), b.unsqueeze(s, {2})));
+  UOpRef isZero = b.unsqueeze(b.bin(Op::Eq, r.s, 0.0), {2});
+  UOpRef unit = overReal(b, rowsInOrder(b, rows, order), b.select(isZero, number(b, r.s, 1), b.unsqueeze(r.s, {2})));
   unit = b.select(isZero, number(b, unit, 0), unit);
   QR basis = factorQR(b, adjoint(b, unit), false);
   UOpRef flips = b.bin(Op::Lt, realPart(b, diagonalOf(b, basis.r)), 0.0);
   UOpRef v = adjoint(b, basis.q); // in rows
-  v = b.select(b.unsqueeze(flips, {2}), b.un(Op::Neg, v), v);
-  UOpRef left = rowsInOrder(b, block(b, done.rows, 0, n, n, n), order); // rotations in rows
-  UOpRef u = times(b, first.q, left, false, true);                      // [count, m, n]
-  UOpRef sign = signOfRows(b, signsOfV ? v : adjoint(b, u));            // of a row of v, or of an adjoint column of u
+  r.v = b.select(b.unsqueeze(flips, {2}), b.un(Op::Neg, v), v);
+  r.u = adjoint(b, rowsInOrder(b, block(b, done.rows, 0, n, n, n), order)); // of rotations in rows
+  return r;
+}
+
+/// Of x [count, m, n], m >= n: u [count, m, n], or [count, m, m] if full, s [count, n], v [count, n, n] in rows. Only s
+/// without vectors. Signs are those of u, or of v.
+SVD singular(Composer &b, UOpRef x, bool full, bool vectors, bool signsOfV = false) {
+  if (!x || b.failed()) return {};
+  int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex();
+  Scale scale = scaleOf(b, x);
+  x = scaled(b, x, scale.exponent, false);
+  bool large = n > mostByRotations;
+  if (large && x)
+    x = b.select(b.unsqueeze(scale.finite, {1, 2}), x, number(b, x, 0));
+  else
+    x = orNaN(b, scale.finite, x);
+  QR first = factorQR(b, x, false);
+  SingularParts parts = large ? singularByPolar(b, first.r, vectors) : singularByRotations(b, first.r, vectors);
+  if (b.failed() || !parts.s) return {};
+  SVD r;
+  r.s = orNaN(b, scale.finite, scaled(b, parts.s, scale.exponent, true));
+  r.info = infoOf(b, scale, parts.info);
+  if (!vectors) return r;
+  UOpRef u = times(b, first.q, parts.u), v = parts.v;        // [count, m, n], [count, n, n]
+  UOpRef sign = signOfRows(b, signsOfV ? v : adjoint(b, u)); // of a row of v, or of an adjoint column of u
   v = b.bin(Op::Mul, v, conjugate(b, sign));
   u = b.bin(Op::Mul, u, transposed(b, sign));
   if (full && m > n) { // the rest of a basis

@@ -99,6 +99,23 @@ struct Reflection {
 };
 Reflection reflectionOf(Composer &b, UOpRef column, UOpRef head);
 
+/// The product of the reflections with these vectors below the diagonal [count, m, k] and factors [count, k], times y.
+UOpRef reflected(Composer &b, UOpRef vectors, UOpRef factors, UOpRef y);
+
+/// Eigenvalues of symmetric or Hermitian matrices whose greatest magnitude is below 2, and vectors in rows, conjugated:
+/// by rotations, in no order; by tridiagonal form and halves, ascending.
+struct EigenPairs {
+  UOpRef values = nullptr, rows = nullptr, info = nullptr; // [count, n], [count, n, n], i64 [count]
+};
+EigenPairs eigenByRotations(Composer &b, UOpRef x);
+EigenPairs eigenByHalves(Composer &b, UOpRef x);
+
+/// Singular values, descending, and vectors of square matrices, by the polar form: u in columns, v' in rows.
+struct SingularParts {
+  UOpRef u = nullptr, s = nullptr, v = nullptr, info = nullptr;
+};
+SingularParts singularByPolar(Composer &b, UOpRef x, bool vectors);
+
 /// Whether all elements are finite, and the exponent of the greatest magnitude. [count]
 struct Scale {
   UOpRef finite = nullptr, exponent = nullptr;

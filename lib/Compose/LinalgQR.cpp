@@ -166,6 +166,11 @@ QR linalg::factorQR(Composer &b, UOpRef x, bool complete) {
   return {made[0], made[1]};
 }
 
+UOpRef linalg::reflected(Composer &b, UOpRef vectors, UOpRef factors, UOpRef y) {
+  Panel p = panelFrom(b, vectors, factors);
+  return b.failed() ? nullptr : applied(b, p, y, false);
+}
+
 Reflections reflections(Composer &b, UOpRef given) {
   Matrices m = matricesOf(b, given, false);
   if (b.failed()) return {};

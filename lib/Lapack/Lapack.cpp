@@ -1,8 +1,9 @@
 //===- Lapack.cpp: factorizations by a LAPACK of the host -------------------===//
-// Takes:    tensors of a call, of which nothing is known but what astra.h says: dtypes, shapes and their number are
+// Takes:    tensors of a call, of which nothing is known but what astra.h says, so dtypes, shapes and their number are
 //           checked; a LAPACK by Fortran's names, with 32-bit integers.
 // Gives:    include/astra/lapack.h.
-// Keeps:    matrices are row-major here and column-major there: a symmetric one is its own transpose, A' has the factors
+// Keeps:    matrices are row-major here and column-major there: a symmetric one is its own transpose, A' has the
+// factors
 //           of A the other way round, and what is neither is copied.
 // Does not: link a LAPACK, or make signs canonical.
 #include "astra/lapack.h"
@@ -10,12 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
-#include <pthread.h>
 #include <initializer_list>
+#include <pthread.h>
 
 namespace {
 
-using Int = int; // of the LP64 interface
+using Int = int;               // of the LP64 interface
 constexpr Int largest = 16384; // what LAPACK wants to work with, some n^2, fits its integers
 
 // ---- the LAPACK
@@ -46,9 +47,10 @@ astra_status openNow(const char *given, astra_diag *diag) {
       if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     if (asked && *asked) return fail(diag, ASTRA_UNSUPPORTED, "the LAPACK '%s' cannot be opened", asked);
-    return fail(diag, ASTRA_UNSUPPORTED,
-                "there is no LAPACK: neither libopenblas.so.0 nor liblapack.so.3 can be opened; install one, or name it "
-                "in ASTRA_LAPACK");
+    return fail(
+        diag, ASTRA_UNSUPPORTED,
+        "there is no LAPACK: neither libopenblas.so.0 nor liblapack.so.3 can be opened; install one, or name it "
+        "in ASTRA_LAPACK");
   }
   for (int i = 0; i < Routines; ++i)
     for (int wide = 0; wide < 2; ++wide) {
@@ -89,7 +91,9 @@ struct Call {
   template <class T> const T *in(int i, int64_t size, int64_t b) const {
     return static_cast<const T *>(inputs[i].data) + size * b;
   }
-  template <class T> T *out(int i, int64_t size, int64_t b) const { return static_cast<T *>(outputs[i].data) + size * b; }
+  template <class T> T *out(int i, int64_t size, int64_t b) const {
+    return static_cast<T *>(outputs[i].data) + size * b;
+  }
   int64_t &info(int i, int64_t b) const { return *out<int64_t>(i, 1, b); }
 };
 
@@ -362,10 +366,10 @@ astra_status astra_lapack_open(const char *library, astra_diag *diag) {
   return status;
 }
 
-#define FUNCTION(name, form) \
-  astra_status astra_lapack_##name(void *, const astra_tensor *in, uint32_t ins, const astra_tensor *out, uint32_t outs, \
-                                   astra_diag *diag) { \
-    return run(forms[form], in, ins, out, outs, diag); \
+#define FUNCTION(name, form)                                                                                           \
+  astra_status astra_lapack_##name(void *, const astra_tensor *in, uint32_t ins, const astra_tensor *out,              \
+                                   uint32_t outs, astra_diag *diag) {                                                  \
+    return run(forms[form], in, ins, out, outs, diag);                                                                 \
   }
 FUNCTION(cholesky, 0)
 FUNCTION(lu_factor, 1)
