@@ -31,7 +31,8 @@ UOpRef improved(Composer &b, UOpRef x, const Weights &w) {
   auto by = [&](UOpRef y, double k) { return b.bin(Op::Mul, y, number(b, y, k)); };
   if (w.c > 100) {
     QR f = factorQR(b, b.concat({by(x, std::sqrt(w.c)), eye}, 1), false);
-    move = by(times(b, block(b, f.q, 0, n, 0, n), block(b, f.q, n, n, 0, n), false, true), (w.a - w.b / w.c) / std::sqrt(w.c));
+    move = by(times(b, block(b, f.q, 0, n, 0, n), block(b, f.q, n, n, 0, n), false, true),
+              (w.a - w.b / w.c) / std::sqrt(w.c));
   } else {
     UOpRef l = factorCholesky(b, b.bin(Op::Add, eye, by(times(b, x, x, true), w.c)), panelOf(n)).factor;
     TriangularOptions lower, upper;

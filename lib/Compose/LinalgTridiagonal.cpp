@@ -45,14 +45,15 @@ Tridiagonal toTridiagonal(Composer &b, UOpRef x) {
     if (!r.vector || b.failed()) return {};
     UOpRef own = b.unsqueeze(r.vector, {2}), tau = b.unsqueeze(r.tau, {2}); // [count, m, 1], [count, 1, 1]
     UOpRef product = adjoint(b, times(b, b.unsqueeze(conjugate(b, r.vector), {1}), a));
-    product = b.bin(Op::Sub, product, b.bin(Op::Add, times(b, v, times(b, w, own, true)), times(b, w, times(b, v, own, true))));
+    product = b.bin(Op::Sub, product,
+                    b.bin(Op::Add, times(b, v, times(b, w, own, true)), times(b, w, times(b, v, own, true))));
     product = b.bin(Op::Mul, product, tau);
     UOpRef twice = realPart(b, b.bin(Op::Mul, conjugate(b, tau), times(b, own, product, true)));
     twice = b.bin(Op::Mul, twice, 0.5);
     UOpRef other = b.bin(Op::Sub, product, timesReal(b, own, b.broadcastTo(twice, own->shape)));
     UOpRef here = b.bin(Op::Eq, columnNumbers(b, steps), j);
-    std::vector<UOpRef> done =
-        scan.finish({b.select(here, own, v), b.select(here, other, w)}, {corner, b.squeeze(r.beta, {1}), b.squeeze(r.tau, {1})});
+    std::vector<UOpRef> done = scan.finish({b.select(here, own, v), b.select(here, other, w)},
+                                           {corner, b.squeeze(r.beta, {1}), b.squeeze(r.tau, {1})});
     if (b.failed()) return {};
     auto stacked = [&](UOpRef y) { return b.permute(y, {1, 0}); };
     diagonals.push_back(stacked(done[2]));
@@ -88,9 +89,8 @@ Joined joined(Composer &b, UOpRef d, UOpRef z, UOpRef rho) {
   UOpRef squares = b.bin(Op::Mul, b.bin(Op::Mul, z, z), rho); // [blocks, n]
   // The interval of each root: from its pole to the next one; of the last, as far as the sum of the weights.
   UOpRef next = b.concat({b.part(d, 1, 1, n - 1), b.part(d, 1, n - 1, 1)}, 1);
-  UOpRef width = b.concat({b.bin(Op::Sub, b.part(d, 1, 1, n - 1), b.part(d, 1, 0, n - 1)),
-                           b.reduce(ReduceKind::Sum, squares, {1})},
-                          1);
+  UOpRef width = b.concat(
+      {b.bin(Op::Sub, b.part(d, 1, 1, n - 1), b.part(d, 1, 0, n - 1)), b.reduce(ReduceKind::Sum, squares, {1})}, 1);
   UOpRef half = b.bin(Op::Mul, width, 0.5);
   auto perRoot = [&](UOpRef x) { return b.unsqueeze(x, {2}); };
   auto perPole = [&](UOpRef x) { return b.unsqueeze(x, {1}); };
@@ -122,8 +122,16 @@ Joined joined(Composer &b, UOpRef d, UOpRef z, UOpRef rho) {
   UOpRef firstPole = b.select(isNear, zero, b.un(Op::Neg, width)), secondPole = b.select(isNear, width, zero);
 
   // tau, lo, hi, done, round; closed over: origin, d, squares, both poles
-  llvm::SmallVector<UOpRef, 10> src = {start, lo, hi, b.broadcastTo(b.b.lit(DType::Bool, 0), {blocks, b.idx(n)}),
-                                       b.b.litInt(DType::I64, 0), origin, d, squares, firstPole, secondPole},
+  llvm::SmallVector<UOpRef, 10> src = {start,
+                                       lo,
+                                       hi,
+                                       b.broadcastTo(b.b.lit(DType::Bool, 0), {blocks, b.idx(n)}),
+                                       b.b.litInt(DType::I64, 0),
+                                       origin,
+                                       d,
+                                       squares,
+                                       firstPole,
+                                       secondPole},
                                 args;
   if (llvm::is_contained(src, nullptr) || b.failed()) return {};
   for (auto [k, s] : llvm::enumerate(src)) args.push_back(b.b.arg(k, s->dtype, s->shape));
@@ -164,7 +172,8 @@ Joined joined(Composer &b, UOpRef d, UOpRef z, UOpRef rho) {
     body.append(args.begin() + 5, args.end());
     if (b.failed() || !again || llvm::is_contained(body, nullptr)) return {};
     int64_t nargs = int64_t(src.size());
-    UOpRef loop = control(b, Op::While, src, {}, "", {b.make(Op::Func, {again}, {nargs}), b.make(Op::Func, body, {nargs})});
+    UOpRef loop =
+        control(b, Op::While, src, {}, "", {b.make(Op::Func, {again}, {nargs}), b.make(Op::Func, body, {nargs})});
     start = result(b, loop, 0, t, start->shape);
     lo = result(b, loop, 3, DType::Bool, start->shape);
     isFull = lo;
@@ -226,9 +235,10 @@ EigenPairs eigenByHalves(Composer &b, UOpRef x) {
   UOpRef own = b.reshape(d, {blocks, b.idx(size)});
   if (!inBlock || !own || b.failed()) return {};
   UOpRef i = rowNumbers(b, size), j = columnNumbers(b, size);
-  UOpRef leaf = b.select(b.bin(Op::Eq, i, j), b.unsqueeze(own, {2}),
-                         b.select(b.bin(Op::Eq, i, b.bin(Op::Add, j, 1)), b.unsqueeze(inBlock, {1}),
-                                  b.select(b.bin(Op::Eq, b.bin(Op::Add, i, 1), j), b.unsqueeze(inBlock, {2}), number(b, d, 0))));
+  UOpRef leaf =
+      b.select(b.bin(Op::Eq, i, j), b.unsqueeze(own, {2}),
+               b.select(b.bin(Op::Eq, i, b.bin(Op::Add, j, 1)), b.unsqueeze(inBlock, {1}),
+                        b.select(b.bin(Op::Eq, b.bin(Op::Add, i, 1), j), b.unsqueeze(inBlock, {2}), number(b, d, 0))));
   EigenPairs pairs = eigenByRotations(b, leaf);
   if (b.failed() || !pairs.rows) return {};
   UOpRef values = pairs.values, q = transposed(b, pairs.rows); // [blocks, size], [blocks, size, size]

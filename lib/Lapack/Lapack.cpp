@@ -2,9 +2,8 @@
 // Takes:    tensors of a call, of which nothing is known but what astra.h says, so dtypes, shapes and their number are
 //           checked; a LAPACK by Fortran's names, with 32-bit integers.
 // Gives:    include/astra/lapack.h.
-// Keeps:    matrices are row-major here and column-major there: a symmetric one is its own transpose, A' has the
-// factors
-//           of A the other way round, and what is neither is copied.
+// Keeps:    matrices are row-major here and column-major there. A symmetric one is its own transpose, A' has the
+//           factors of A the other way round; what is neither is copied.
 // Does not: link a LAPACK, or make signs canonical.
 #include "astra/lapack.h"
 #include <cstdio>
