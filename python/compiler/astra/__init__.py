@@ -18,6 +18,7 @@ What is here, by topic; `help(astra.grad)` says more of each:
     kernels      kernel: a decorator for kernels of one's own, with the primitives of their language; kernel.triton: kernels written for Triton
     outside      external: functions of the program by name; register, unregister
     bundles      load, verify, compile_file
+    meshes       mesh, Mesh, shard: programs for several devices and machines
     networks     nn, init, losses, metrics, optim, schedules, data: modules
     language     lm: language models of GGUF files and of transformers
     training     train, compile_training, EarlyStop, Stop
