@@ -1,8 +1,7 @@
 //===- Runs.h: a module, run in every form ----------------------------------===//
 // Takes:    the text of a module with a mesh, whole tensors.
-// Gives:    what an entry gives of whole tensors, of all shards in one process, and of any number of ranks; the last
-// two
-//           have equal bytes, or the test fails.
+// Gives:    what an entry gives of whole tensors, of all shards in one process, and of any number of ranks.
+// Keeps:    the last two have equal bytes, or the test fails.
 #pragma once
 #include "Engine.h"
 #include "astra/Autograd/Autograd.h"
