@@ -20,7 +20,8 @@ import astra_rt
 from .. import _cache, _core, _ops
 from .._errors import ArgumentError, UnsupportedError
 from .._graph import Graph, tracing
-from .._stages import Compiled
+from .._mesh import Mesh
+from .._stages import Compiled, Lowered
 from .._tensor import Tensor, call, of_node
 from .lower import lower
 from .program import KEY, is_random, value_of
@@ -90,7 +91,7 @@ class TrainStep:
 
     def __init__(self, model: torch.nn.Module, loss: Any, optimizer: torch.optim.Optimizer | str, examples: Sequence[torch.Tensor],
                  schedule: str = "constant", clip_norm: float | None = None, target: Any = None, frozen: bool | None = None,
-                 numerics: str = "strict") -> None:  # fmt: skip
+                 mesh: Mesh | None = None, shardings: Mapping[str, Any] | None = None, numerics: str = "strict") -> None:  # fmt: skip
         if len(examples) < 2:
             raise ArgumentError("examples are those of the inputs, then one of the target")
         self.model, self._schedule, self._clip = model, schedule, clip_norm
@@ -109,11 +110,21 @@ class TrainStep:
         if not self._trained:
             raise ArgumentError("the optimizer has none of the model's parameters")
         module = self._build(whole, optimizer, list(examples))
+        if mesh is not None:
+            rules = dict(shardings) if shardings is not None else self._rows(next(iter(mesh.axes)), examples)
+            module = Lowered(module).with_mesh(mesh, rules).module
+        elif shardings is not None:
+            raise ArgumentError("shardings are of a mesh: give mesh=astra.mesh(...)")
         self.compiled = Compiled(_cache.compile(module, _targets(target), f"a training step of '{type(model).__name__}'", frozen=frozen,
                                                 numerics=numerics))  # fmt: skip
         self._session: Any = None
 
     # ---- the module
+
+    @staticmethod
+    def _rows(axis: str, examples: Sequence[torch.Tensor]) -> dict[str, Any]:
+        """Inputs and target whose rows are cut by an axis of a mesh."""
+        return {name: (axis, *(None,) * (x.ndim - 1)) for name, x in zip(_names_of(len(examples)), examples) if x.ndim}
 
     def _build(self, whole: _Loss, optimizer: Any, examples: list[torch.Tensor]) -> Any:
         model, was_training = whole.model, whole.model.training
@@ -247,8 +258,7 @@ class TrainStep:
         return next(leaf for leaf, g in zip(self._rate_leaves, self._optimizer.param_groups) if any(q is p for q in g["params"]))  # type: ignore[union-attr]
 
     def _inputs(self, leaves: dict[str, Any], n: int) -> list[tuple[str, Any]]:
-        names = ["x"] if n == 2 else [f"x{i}" for i in range(n - 1)]
-        return [(name, leaves[f"user.{i}"]) for i, name in enumerate([*names, "target"])]
+        return [(name, leaves[f"user.{i}"]) for i, name in enumerate(_names_of(n))]
 
     def _eval(self, graph: Graph, making: Any, forward: Any, signature: Any, leaves: dict[str, Any]) -> None:
         out = self._run(graph, forward, signature, leaves, None)
@@ -303,13 +313,18 @@ class TrainStep:
         return self.model
 
 
+def _names_of(n: int) -> list[str]:
+    """What a training step calls its inputs and its target."""
+    return [*(["x"] if n == 2 else [f"x{i}" for i in range(n - 1)]), "target"]
+
+
 def _targets(target: Any) -> list[str]:
     return target.split(",") if isinstance(target, str) else list(target or [])
 
 
 def train_step(model: torch.nn.Module, loss_fn: Any, optimizer: torch.optim.Optimizer | str, examples: Sequence[torch.Tensor], *,
                schedule: str = "constant", clip_norm: float | None = None, target: Any = None, frozen: bool | None = None,
-               numerics: str = "strict") -> TrainStep:  # fmt: skip
+               mesh: Mesh | None = None, shardings: Mapping[str, Any] | None = None, numerics: str = "strict") -> TrainStep:  # fmt: skip
     """A training step compiled ahead: loss_fn(model(*inputs), target), its gradients and a step of the optimizer, in one bundle.
 
         step = astra.torch.train_step(model, nn.CrossEntropyLoss(), torch.optim.AdamW(model.parameters()), (x, y))
@@ -319,5 +334,8 @@ def train_step(model: torch.nn.Module, loss_fn: Any, optimizer: torch.optim.Opti
     optimizer: of torch.optim, or a recipe of docs/training.md: "lion(lr=1e-4)". schedule: a recipe, "cosine(steps=900, warmup=45)".
     clip_norm: as torch.nn.utils.clip_grad_norm_. A scheduler of torch.optim may change the optimizer's lr between calls; an optimizer that
     has made steps goes on from there.
-    examples: of the inputs, then of the target; their shapes are the bundle's. numerics: as of `@astra`."""
-    return TrainStep(model, loss_fn, optimizer, examples, schedule, clip_norm, target, frozen, numerics)
+    examples: of the inputs, then of the target; their shapes are the bundle's. numerics: as of `@astra`.
+
+    mesh: of logical shards (`astra.mesh`; docs/distributed.md): the bundle is for ranks, which run its shards; this process is none.
+    shardings: by names, x (or x0, x1, ...), target, parameters and states; None: rows are cut by the mesh's first axis."""
+    return TrainStep(model, loss_fn, optimizer, examples, schedule, clip_norm, target, frozen, mesh, shardings, numerics)
