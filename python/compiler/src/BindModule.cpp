@@ -284,6 +284,14 @@ PyModule withMesh(const PyModule &p, const std::string &mesh,
   return made;
 }
 
+/// The program of one shard, whose evaluation is that of all of them.
+PyModule programOfShard(const PyModule &p) {
+  std::lock_guard lock(*p.busy);
+  PyModule made{p.m, p.busy}; // over the same context
+  if (llvm::Error e = partition(made.m)) throw std::invalid_argument(llvm::toString(std::move(e)));
+  return made;
+}
+
 PipelineOptions optionsOf(const std::vector<std::string> &targets, const std::string &cache, unsigned jobs) {
   PipelineOptions o;
   o.cache = cache;
@@ -450,6 +458,7 @@ void python::bindModule(nb::module_ &m) {
   m.def("check_numerics", [](const std::string &contract) { (void)taken(numericsNamed(contract)); }, "contract"_a);
   m.def("with_numerics", withNumerics, "module"_a, "contract"_a);
   m.def("with_mesh", withMesh, "module"_a, "mesh"_a, "shardings"_a);
+  m.def("program_of_shard", programOfShard, "module"_a);
   m.def("checked_mesh", [](const std::string &text) { return meshText(taken(parseMesh(text))); });
   m.def("evaluate_nodes", evaluateNodes);
   m.def(

@@ -61,6 +61,31 @@ def test_a_program_of_one_shard():
         lowered.with_mesh(astra.mesh(data=4), {"x": "(rows, -)"})
 
 
+def by_evaluator(lowered, entry, inputs, states):
+    """What all shards give together by the reference evaluator, on whole tensors."""
+    names = [name for name, _, _ in lowered.module.inputs(entry)]
+    arrays = [np.array(v, order="C") for v in [*(inputs[n] for n in names), *states.values()]]
+    given = [(str(v.dtype).replace("float", "f").replace("int", "i"), list(v.shape), (v.ctypes.data, v.nbytes)) for v in arrays]
+    shard = astra._core.program_of_shard(lowered.module)
+    outputs, after = shard.evaluate(entry, given[: len(inputs)], {}, dict(zip(states, given[len(inputs) :])))
+    return [data for _, _, data in outputs], {n: data for n, (_, _, data) in after}
+
+
+def test_a_bundle_gives_what_the_evaluator_gives(engine):
+    model = nn.Sequential(nn.Linear(6, 8, seed=1), astra.tanh, nn.Linear(8, 4, seed=2))
+    example = {"x": np.zeros((1, 6), np.float32), "target": np.zeros((1,), np.int64)}
+    compiled = astra.compile_training(model, losses.cross_entropy, optim.sgd(lr=0.1), example, batch=16, target="native", mesh=astra.mesh(data=4))
+    engine(compiled)
+    draw = np.random.default_rng(4)
+    x, t = draw.standard_normal((8, 6), np.float32), draw.integers(0, 4, (8,))
+    module = astra_rt.load(compiled.bundle)
+    before = {n: np.asarray(v).copy() for n, v in module.state_dict().items()}
+    made = module.train_step(x=x.reshape(4, 2, 6), target=t.reshape(4, 2))
+    outputs, states = by_evaluator(compiled._lowered, "train_step", {"x": x, "target": t}, before)
+    assert [np.asarray(v).tobytes() for v in made] == outputs
+    assert {n: np.asarray(v).tobytes() for n, v in module.state_dict().items()} == states
+
+
 def test_a_bundle_gives_the_tree_of_its_shards(engine):
     spec = astra.spec((8, 6), "float32"), astra.spec((6, 4), "float32")
     compiled = astra.trace(layer, *spec).lower().with_mesh(astra.mesh(data=4), {"x": ("data", None)}).compile("native")
