@@ -49,9 +49,9 @@ Error distribute::divideDims(Module &m) {
       for (const IndexTerm &t : terms(x->shape[i])) {
         if (t.coefficient % parts == 0) continue;
         if (t.atoms.size() != 1 || !t.atoms[0]->is(Op::Dim))
-          return llvm::createStringError("spmd: " + what + ": axis " + Twine(i) + " has an extent of " +
-                                         indexText(x->shape[i]) + ", which the " + Twine(parts) + " shards of " +
-                                         shardingText(m.mesh, s) + " do not divide");
+          return llvm::createStringError(what + ": axis " + Twine(i) + " has an extent of " + indexText(x->shape[i]) +
+                                         ", which the " + Twine(parts) + " shards of " + shardingText(m.mesh, s) +
+                                         " do not divide");
         int64_t more = parts / std::gcd(parts, t.coefficient);
         auto it = llvm::find_if(scales, [&](auto &p) { return p.first == t.atoms[0]; });
         if (it == scales.end())
@@ -77,7 +77,7 @@ Error distribute::divideDims(Module &m) {
     while (llvm::any_of(m.dims, [&](UOpRef o) { return o->str == name; })) name += '_';
     int64_t lo = (d->lo + scale - 1) / scale, hi = d->hi / scale;
     if (lo > hi)
-      return llvm::createStringError("spmd: dim " + d->str + " is in " + Twine(d->lo) + ".." + Twine(d->hi) +
+      return llvm::createStringError("dim " + d->str + " is in " + Twine(d->lo) + ".." + Twine(d->hi) +
                                      ", where there is no multiple of " + Twine(scale) + " shards");
     UOpRef part = c.make(Op::Dim, {}, {lo, hi}, name);
     *llvm::find(m.dims, d) = part;

@@ -189,7 +189,7 @@ Error Partition::entry(Entry &e) {
       now.inputs.push_back({v.name, frame->images.at(v.value).values[0].second, v.sharding});
   frame = nullptr;
   current = nullptr;
-  if (!ok) return llvm::createStringError("spmd: " + error);
+  if (!ok) return llvm::createStringError(error);
   e = std::move(now);
   return Error::success();
 }
@@ -219,7 +219,7 @@ Error Partition::run() {
     frame = &none;
     auto shape = localShape(value, value->shape, s.axes);
     frame = nullptr;
-    if (!shape) return llvm::createStringError("spmd: @" + value->str + ": " + error);
+    if (!shape) return llvm::createStringError("@" + value->str + ": " + error);
     value = c.make(value->op, *shape, value->ints, value->str, value->dtype);
     s.gathered = false;
     return Error::success();
@@ -235,6 +235,6 @@ Error Partition::run() {
 Error astra::partition(Module &m) {
   if (m.mesh.isEmpty() || m.mesh.form != MeshForm::Whole) return Error::success();
   if (!m.directives.empty())
-    return llvm::createStringError("spmd: the directives grad, jvp and vmap come before it (the pass grad)");
+    return llvm::createStringError("the directives grad, jvp and vmap come before it (the pass grad)");
   return Partition(m).run();
 }

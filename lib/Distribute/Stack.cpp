@@ -35,7 +35,7 @@ public:
     for (Entry &e : m.entries)
       if (auto error = entry(e)) return error;
     if (!begin.updates.empty()) {
-      if (m.entry(begin.name)) return llvm::createStringError("stack: an entry is called " + begin.name + " already");
+      if (m.entry(begin.name)) return llvm::createStringError("an entry is called " + begin.name + " already");
       m.entries.push_back(std::move(begin));
     }
     m.mesh.form = MeshForm::Stacked;
@@ -156,7 +156,7 @@ private:
     for (const StateUpdate &u : e.updates) roots.push_back(u.value);
     CollectiveImage image = [this](UOpRef n, UOpRef x) { return collective(n, x); };
     auto r = vmapShards(c, roots, from, to, count, image, &m.origins);
-    if (!r) return llvm::createStringError("stack: entry @" + e.name + ": at " + llvm::toString(r.takeError()));
+    if (!r) return llvm::createStringError("entry @" + e.name + ": " + llvm::toString(r.takeError()));
     auto wanted = [&](size_t i, const Sharding &s) {
       UOpRef x = r->values[i];
       if (s.isReplicated() == !r->batched[i]) return x;

@@ -441,7 +441,7 @@ TEST(Refusals, Shardings) {
     EXPECT_TRUE(llvm::StringRef(text).contains(what)) << text;
   };
   has(refusal(module("(data, -)", "(model, -)", " %v = add %x, %y")),
-      "spmd: entry @main: at add (line 5): two shardings meet that do not agree: %x (f32[4, 6], cut as (data, -)) and "
+      "entry @main: at add (line 5): two shardings meet that do not agree: %x (f32[4, 6], cut as (data, -)) and "
       "%y "
       "(f32[4, 6], cut as (model, -)); write a reshard");
   has(refusal(module("(data, -)", "(-, data)", " %v = add %x, %y")), "two shardings meet that do not agree");
