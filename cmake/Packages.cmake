@@ -55,11 +55,13 @@ astra_package(runtime libastra-rt1 libs "runtime of bundles made by astra-compil
 "libastra_rt loads bundles and runs them on CPUs and GPUs. It needs libc alone,
 and makes no thread, opens no file and prints nothing unless asked.
 libastra_ops computes with tensors without a model. libastra_text turns text
-into tokens and back for bundles of language models.")
+into tokens and back for bundles of language models. libastra_ranks runs one
+bundle on several processes.")
 
 astra_package(development libastra-rt-dev libdevel "development files of Astra's runtime"
 "Headers for C and C++, static libraries, a CMake package and files for
-pkg-config, of libastra_rt, libastra_ops, libastra_text and libastra_verify.")
+pkg-config, of libastra_rt, libastra_ops, libastra_ranks, libastra_text and
+libastra_verify.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libastra-rt1 ${exact}")
 
 if(TARGET AstraVerify)

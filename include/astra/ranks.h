@@ -127,6 +127,10 @@ ASTRA_API astra_status astra_mesh_join(astra_mesh *mesh, int32_t kind, const cha
 /* Each rank gives `bytes` and gets those of all, in the order of the ranks. */
 ASTRA_API astra_status astra_ranks_gather(astra_ranks *ranks, const void *data, uint64_t bytes, void *all,
                                           astra_diag *diag);
+/* The sum of all ranks' `count` elements (floats or integers), on every rank, by the tree over the ranks: as a
+ * collective of a mesh that has one shard a rank. */
+ASTRA_API astra_status astra_ranks_sum(astra_ranks *ranks, int32_t dtype, uint64_t count, const void *data, void *sum,
+                                       astra_diag *diag);
 /* Returns when all ranks have called it. */
 ASTRA_API astra_status astra_ranks_barrier(astra_ranks *ranks, astra_diag *diag);
 

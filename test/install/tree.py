@@ -23,7 +23,7 @@ SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
 PUBLIC = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 TOKENIZER = """{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3}, "merges": ["a b"]}}"""
 SUMS = ["42", "10", "14", "18"]  # what ops.c prints
-PROGRAMS = ["astra-chat", "astra-compile", "astra-inspect", "astra-opt", "astra-run", "astra-text", "astra-train"]
+PROGRAMS = ["astra-chat", "astra-compile", "astra-inspect", "astra-launch", "astra-opt", "astra-run", "astra-text", "astra-train"]
 
 
 class Failed(Exception):
@@ -86,7 +86,7 @@ class Tree:
             self.install(self.work / "parts" / part, "--component", part)
         parts = [files_in(self.work / "parts" / p) for p in ("runtime", "verify", "development", "compiler")]
         licence = ["share/doc/astra/LICENSE", "share/doc/astra/NOTICE"]
-        expect("the runtime's files", parts[0], ["lib/libastra_ops.astra", "lib/libastra_ops.so.1", "lib/libastra_ops.so.1.0.0", "lib/libastra_rt.so.1", "lib/libastra_rt.so.1.0.0", "lib/libastra_text.so.1", "lib/libastra_text.so.1.0.0", *licence])
+        expect("the runtime's files", parts[0], ["lib/libastra_ops.astra", "lib/libastra_ops.so.1", "lib/libastra_ops.so.1.0.0", "lib/libastra_ranks.so.1", "lib/libastra_ranks.so.1.0.0", "lib/libastra_rt.so.1", "lib/libastra_rt.so.1.0.0", "lib/libastra_text.so.1", "lib/libastra_text.so.1.0.0", *licence])
         expect("the verifier's files", parts[1], ["lib/libastra_verify.so.1", "lib/libastra_verify.so.1.0.0", *licence])
         expect("all components", sorted(set(sum(parts, []))), files_in(self.work / "first"))
 
@@ -175,6 +175,9 @@ class Tree:
         for program in "ops", "ops_static":
             words = [self.prefix / "lib/libastra_ops.astra"] if program == "ops_static" else []
             expect("sums", run(project / program, *words).split(), SUMS)
+        for program in "ranks", "ranks_static":
+            said = run(self.prefix / "bin/astra-launch", "-n", 2, project / program)
+            expect("ranks", sorted(said.splitlines()), [f"rank {r} of 2, shm: 2000" for r in range(2)])
         for program in "text", "text_static":
             self.check_tokens(project / program)
 

@@ -177,7 +177,7 @@ private:
     std::vector<Lanes> result;   // by row of the thread
     mlir::Block *end = nullptr;  // of the kernel, where those go who bring the operands
   } groups;
-  V within;                                            // the number of the thread's item among those of its block
+  V within;     // the number of the thread's item among those of its block
   V lane;       // the thread's number among those of its item; null where each has its own
   V item, base; // the item's number; where those of the next parallel range begin
 };

@@ -33,21 +33,7 @@ struct Work {
   int64_t first() const { return local() * ranks->engine.rank; }
   int32_t owner(int64_t shard) const { return int32_t(shard / local()); }
   bool own(int64_t shard) const { return owner(shard) == ranks->engine.rank; }
-  /// Whether a rank runs a shard of the group of `shard`.
-  bool meets(int32_t rank, int64_t shard) const {
-    for (int64_t g = 0; g < c.group; g++)
-      if (owner(c.member(shard, g)) == rank) return true;
-    return false;
-  }
   Status noMemory() const { return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the parts of '%.200s'", c.name); }
-};
-
-/// Memory that is freed at the end of a scope.
-struct Room {
-  explicit Room(uint64_t bytes) : data(static_cast<char *>(malloc(bytes ? bytes : 1))) {}
-  Room(const Room &) = delete;
-  ~Room() { free(data); }
-  char *data;
 };
 
 //===- What only moves ------------------------------------------------------===//
@@ -77,7 +63,7 @@ public:
         shards(c.one ? 1 : w.local()), blocks(w.local() * given) {}
   Status run();
   /// What `run` sends.
-  Status count(astra_traffic *out);
+  Status traffic(astra_traffic *out);
 
 private:
   /// Where in the results of rank `to` the blocks of rank `from` go first, + 1.
@@ -97,7 +83,7 @@ private:
   int64_t shards, blocks; ///< of a rank: results, blocks of its operands
 };
 
-Status Movement::count(astra_traffic *out) {
+Status Movement::traffic(astra_traffic *out) {
   List<int64_t> at;
   for (int32_t peer = 0; peer < w.ranks->engine.ranks; peer++) {
     if (peer == w.ranks->engine.rank) continue;
@@ -152,6 +138,8 @@ struct Range {
 
 /// Bytes up to which each rank folds all of a sum, after one round, in place of a part of it, after two.
 constexpr uint64_t kWhole = 16384;
+/// Bytes of a part that a rank folds at a time: what it receives is still in its cache then.
+constexpr uint64_t kRun = 512 << 10;
 
 class Reduction {
 public:
@@ -160,6 +148,33 @@ public:
         split(c.op == Op::AllReduce && w.bytes > kWhole) {}
 
   Status run() {
+    int32_t ranks = w.ranks->engine.ranks;
+    uint64_t most = ranks > 1 ? kRun / w.width * uint64_t(ranks) : w.count;
+    do {
+      count = w.count - from < most ? w.count - from : most, bytes = count * w.width;
+      if (Status s = runOnce()) return s;
+      from += count;
+    } while (from < w.count);
+    return ASTRA_OK;
+  }
+
+  /// What `run` sends.
+  Status traffic(astra_traffic *out) {
+    count = w.count, bytes = w.bytes;
+    each([&] {
+      jobs([&](const Job &j) {
+        if (j.rank != me) return nodes(mine(), [&](int64_t, int64_t) { w.note(out, j.rank, j.bytes(w)); });
+        for (const Range &r : ranges)
+          if (split && r.rank != me) w.note(out, r.rank, j.bytes(w));
+      });
+    });
+    uint64_t most = kRun / w.width * uint64_t(w.ranks->engine.ranks), runs = (w.count + most - 1) / most;
+    out->rounds = uint32_t((split ? 2 : 1) * (runs ? runs : 1));
+    return ranges.failed ? w.noMemory() : ASTRA_OK;
+  }
+
+private:
+  Status runOnce() {
     uint64_t folded = 0, came = 0;
     each([&] {
       nodes(mine(), [&](int64_t lo, int64_t hi) { folded += hi > lo + 1; });
@@ -167,27 +182,30 @@ public:
         if (j.rank == me) came += incoming() * (j.to - j.from) * w.width;
       });
     });
-    Room ownRoom(folded * w.bytes), otherRoom(came);
-    if (!ownRoom.data || !otherRoom.data) return w.noMemory();
+    List<char> &ownRoom = w.ranks->scratch[0], &otherRoom = w.ranks->scratch[1];
+    if ((ownRoom.size() < folded * bytes && !ownRoom.resize(folded * bytes)) ||
+        (otherRoom.size() < came && !otherRoom.resize(came)))
+      return w.noMemory();
 
-    char *room = ownRoom.data, *other = otherRoom.data;
+    own.clear();
+    char *room = ownRoom.data(), *other = otherRoom.data();
     bool good = true;
     each([&] { good &= foldOwn(room); });
     Round round;
     size_t at = 0;
     each([&] {
-      size_t count = 0;
-      nodes(mine(), [&](int64_t, int64_t) { ++count; });
+      size_t parts = 0;
+      nodes(mine(), [&](int64_t, int64_t) { ++parts; });
       jobs([&](const Job &j) {
         if (j.rank == me) return receive(round, j, other);
-        for (size_t i = 0; i < count; i++) round.send(j.rank, own[at + i].data + j.from * w.width, j.bytes(w));
+        for (size_t i = 0; i < parts; i++) round.send(j.rank, own[at + i].data + j.from * w.width, j.bytes(w));
       });
-      at += count;
+      at += parts;
     });
     if (!good || own.failed || ranges.failed) return w.noMemory();
     if (Status s = astra::ranks::run(w.ranks, round, w.diag)) return s;
 
-    at = 0, other = otherRoom.data;
+    at = 0, other = otherRoom.data();
     each([&] {
       jobs([&](const Job &j) {
         if (j.rank == me) good &= finish(j, at, other);
@@ -198,20 +216,6 @@ public:
     return c.op == Op::AllReduce ? share() : ASTRA_OK;
   }
 
-  /// What `run` sends.
-  Status count(astra_traffic *out) {
-    each([&] {
-      jobs([&](const Job &j) {
-        if (j.rank != me) return nodes(mine(), [&](int64_t, int64_t) { w.note(out, j.rank, j.bytes(w)); });
-        for (const Range &r : ranges)
-          if (split && r.rank != me) w.note(out, r.rank, j.bytes(w));
-      });
-    });
-    out->rounds = split ? 2 : 1;
-    return ranges.failed ? w.noMemory() : ASTRA_OK;
-  }
-
-private:
   /// What one rank folds of the block at hand: the elements from ... to - 1.
   struct Job {
     int32_t rank;
@@ -251,13 +255,13 @@ private:
   }
 
   template <typename F> void jobs(F fn) {
-    if (c.op == Op::ReduceScatter) return fn(Job{w.owner(c.member(base, block)), 0, w.count});
+    if (c.op == Op::ReduceScatter) return fn(Job{w.owner(c.member(base, block)), 0, count});
     uint64_t n = ranges.size(), grain = 64 / w.width;
     auto cut = [&](uint64_t k) {
-      uint64_t at = (w.count / n * k + w.count % n * k / n + grain - 1) / grain * grain;
-      return k == n || at > w.count ? w.count : at;
+      uint64_t at = (count / n * k + count % n * k / n + grain - 1) / grain * grain;
+      return k == n || at > count ? count : at;
     };
-    for (uint64_t i = 0; i < n; i++) fn(Job{ranges[i].rank, split ? cut(i) : 0, split ? cut(i + 1) : w.count});
+    for (uint64_t i = 0; i < n; i++) fn(Job{ranges[i].rank, split ? cut(i) : 0, split ? cut(i + 1) : count});
   }
 
   /// The nodes of this rank's own shards; what is more than one shard's is folded into `room`.
@@ -266,11 +270,12 @@ private:
     nodes(mine(), [&](int64_t lo, int64_t hi) {
       leaves.clear();
       for (int64_t g = lo; g < hi; g++)
-        leaves.add({g, g + 1, w.x + uint64_t((c.member(base, g) - w.first()) * blocks + block) * w.bytes});
+        leaves.add(
+            {g, g + 1, w.x + uint64_t((c.member(base, g) - w.first()) * blocks + block) * w.bytes + from * w.width});
       if (hi == lo + 1) return own.add(leaves[0]);
-      good &= !leaves.failed && fold(room, leaves.data(), leaves.size(), lo, hi, w.count, w.width, w.combine);
+      good &= !leaves.failed && fold(room, leaves.data(), leaves.size(), lo, hi, count, w.width, w.combine);
       own.add({lo, hi, room});
-      room += w.bytes;
+      room += bytes;
     });
     return good;
   }
@@ -282,7 +287,7 @@ private:
   /// Where the result of the block at hand is: of the first of this rank's shards that has it.
   char *result() {
     int64_t shard = c.op == Op::ReduceScatter ? c.member(base, block) : c.member(base, mine().lo);
-    return w.y + (c.one ? 0 : uint64_t(shard - w.first()) * w.bytes);
+    return w.y + (c.one ? 0 : uint64_t(shard - w.first()) * w.bytes) + from * w.width;
   }
   bool finish(const Job &j, size_t at, char *&other) {
     leaves.clear();
@@ -310,7 +315,7 @@ private:
     if (Status s = astra::ranks::run(w.ranks, round, w.diag)) return s;
     each([&] {
       for (int64_t g = mine().lo + 1; !c.one && g < mine().hi; g++)
-        memcpy(w.y + uint64_t(c.member(base, g) - w.first()) * w.bytes, result(), w.bytes);
+        memcpy(w.y + uint64_t(c.member(base, g) - w.first()) * w.bytes + from * w.width, result(), bytes);
     });
     return ASTRA_OK;
   }
@@ -320,8 +325,9 @@ private:
   int32_t me;
   int64_t blocks;
   bool split;
-  int64_t base = 0, block = 0; ///< at hand: a group by its first shard; a block of its operands
-  List<Range> ranges;          ///< of the group at hand
+  uint64_t from = 0, count = 0, bytes = 0; ///< at hand: elements of a part from one on, their bytes
+  int64_t base = 0, block = 0;             ///< at hand: a group by its first shard; a block of its operands
+  List<Range> ranges;                      ///< of the group at hand
   size_t myRange = 0;
   List<Part> own, leaves;
 };
@@ -385,6 +391,23 @@ Status astra::ranks::call(void *self, const astra_tensor *inputs, uint32_t numIn
   return compute(c, inputs[0], outputs[0], diag);
 }
 
+Status astra_ranks_sum(astra_ranks *ranks, int32_t dtype, uint64_t count, const void *data, void *sum,
+                       astra_diag *diag) {
+  if (!ranks || (count && (!data || !sum))) return fail(diag, ASTRA_INVALID_ARGUMENT, "an argument is NULL");
+  if (count > INT64_MAX / 16)
+    return fail(diag, ASTRA_OVERFLOW, "%llu elements are too many", static_cast<unsigned long long>(count));
+  Collective c{};
+  strcpy(c.name, "sum of the program");
+  c.op = Op::AllReduce, c.kind = Kind::Sum, c.one = true, c.ranks = ranks;
+  c.mesh.axes = 1, c.mesh.size[0] = c.mesh.shards = c.group = ranks->engine.ranks, c.over[0] = true;
+  int64_t given[] = {1, int64_t(count)};
+  astra_tensor x = ASTRA_INIT(astra_tensor), y;
+  x.dtype = dtype, x.ndim = 2, x.shape = given, x.data = const_cast<void *>(data);
+  x.data_bytes = count * (astra_dtype_bits(dtype) / 8);
+  y = x, y.ndim = 1, y.shape = given + 1, y.data = sum;
+  return compute(c, x, y, diag);
+}
+
 Status astra_collective_traffic(const char *function, uint64_t bytes, uint32_t element, int32_t ranks, int32_t rank,
                                 int32_t per_node, astra_traffic *out, astra_diag *diag) {
   if (!function || !out || out->size < sizeof(*out) || !element || element > 64 || ranks < 1 || rank < 0 ||
@@ -402,6 +425,6 @@ Status astra_collective_traffic(const char *function, uint64_t bytes, uint32_t e
   memset(static_cast<void *>(out), 0, sizeof(*out));
   out->size = size;
   if (c.op == Op::Index || ranks == 1) return ASTRA_OK;
-  if (c.op == Op::AllReduce || c.op == Op::ReduceScatter) return Reduction(w).count(out);
-  return Movement(w).count(out);
+  if (c.op == Op::AllReduce || c.op == Op::ReduceScatter) return Reduction(w).traffic(out);
+  return Movement(w).traffic(out);
 }

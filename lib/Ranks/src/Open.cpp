@@ -122,6 +122,7 @@ void astra_ranks_free(astra_ranks **ranks) {
   if (!ranks || !*ranks) return;
   astra_ranks *r = *ranks;
   r->engine.close(r->engine.self);
+  r->~astra_ranks();
   free(r);
   *ranks = nullptr;
 }

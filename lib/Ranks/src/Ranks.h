@@ -187,4 +187,5 @@ struct astra_ranks {
   uint64_t number, begun;
   astra::ranks::Header own;
   astra_ranks_counters counters;
+  astra::ranks::List<char> scratch[2]; ///< of sums: their memory stays, so that its pages are there
 };

@@ -27,6 +27,11 @@ def inspect() -> NoReturn:
     _become("astra-inspect")
 
 
+def launch() -> NoReturn:
+    """`astra-launch`: see `astra-launch --help`."""
+    _become("astra-launch")
+
+
 def run() -> NoReturn:
     """`astra-run`: see `astra-run --help`."""
     _become("astra-run")
