@@ -50,38 +50,6 @@ bool isLoss(int e) { return e == 4 || e == 214 || (e >= 700 && e != 701 && e < 7
 
 constexpr uintptr_t kDeviceOffset = uintptr_t(0x2000) << 48; // no address of a process
 
-<<<<<<< HEAD
-=======
-struct Kernel {
-  std::string name;
-  const void *code;
-  unsigned threads, group, warp;
-  uint64_t shared;
-  std::vector<bool> writes; // of its buffers
-  uint32_t numbers;         // arguments behind them
-  bool isDirect;
-  unsigned granted = 0;                      // shared memory that a launch may pass
-  std::vector<astra::EmulatedMap> maps = {}; // of so many lines as a launch says
-};
-
-/// What this driver's tensor maps are.
-struct TensorMap {
-  uint64_t mark;
-  void *address;
-  uint64_t words, lines;
-  uint32_t box;
-};
-constexpr uint64_t kMapMark = 0x70616d2d6f727473;
-
-/// The code of one target of a bundle, its text, and its host build.
-struct Build {
-  std::vector<uint8_t> code, text;
-  void *image = nullptr;
-  uint64_t imageBytes = 0;
-  std::map<std::string, Kernel> kernels;
-};
-
->>>>>>> 16ee0b8d (install, bench: libastra_ranks and astra-launch are installed; sums beside MPI_Allreduce, a step beside PyTorch's)
 struct Moment {
   bool done = false;
 };
@@ -546,24 +514,8 @@ ONE(Cuda, AContext, cuTensorMapEncodeTiled,
     (void *map, int type, uint32_t rank, void *address, const uint64_t *extents, const uint64_t *strides,
      const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill),
     {
-<<<<<<< HEAD
       TensorMap of{type, rank, address, extents, strides, box, steps, interleave, swizzle, promotion, fill};
       return of.isAllowed(map) && d.place(address, of.bytes()) ? of.write(map), int(Ok) : int(InvalidValue);
-=======
-      bool known =
-          type == 2 && rank == 2 && interleave == 0 && swizzle == 3 && promotion >= 0 && promotion <= 3 && fill == 0;
-      bool aligned = reinterpret_cast<uintptr_t>(map) % 64 == 0 && reinterpret_cast<uintptr_t>(address) % 16 == 0 &&
-                     strides[0] % 16 == 0 && strides[0] < uint64_t(1) << 40;
-      bool sized = extents[0] && extents[1] && extents[0] <= uint64_t(1) << 32 && extents[1] <= uint64_t(1) << 32 &&
-                   strides[0] >= 4 * extents[0] && box[0] == 32 && box[1] && box[1] <= 256 && steps[0] == 1 &&
-                   steps[1] == 1;
-      if (!known || !aligned || !sized || strides[0] != 4 * extents[0]) return int(InvalidValue);
-      if (!d.place(address, extents[1] * strides[0])) return int(InvalidValue);
-      TensorMap made{kMapMark, address, extents[0], extents[1], box[1]};
-      memset(map, 0, 128);
-      memcpy(map, &made, sizeof made);
-      return int(Ok);
->>>>>>> 16ee0b8d (install, bench: libastra_ranks and astra-launch are installed; sums beside MPI_Allreduce, a step beside PyTorch's)
     })
 ONE(Cuda, AContext, cuFuncSetAttribute, (void *function, int which, int value), {
   if (which == 8) static_cast<Kernel *>(function)->granted = unsigned(value); // the most dynamic shared memory
