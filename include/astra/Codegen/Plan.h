@@ -132,8 +132,8 @@ struct Plan {
   unsigned warp = 0;
   // of a GPU, rows: so many neighbouring elements are a thread's, which it reads and writes at once; what several
   // passes over a row need is read once and kept, each thread's part in its registers or, where others read it too, in
-  // memory that the block shares. 0: a thread has every so manieth element, and each pass reads a row again, but for
-  // what is dear
+  // memory that the block shares. 0: neighbouring threads have neighbouring elements, and each pass reads a row again,
+  // but for what is dear
   unsigned width = 0;
   // of a GPU, rows: a cooperative reduction, so many warps are one item, each has its chunks of a reduction. columns:
   // an item is a block of threads, so many of which share an element of the result: each has its lanes of a chunk, and
