@@ -354,7 +354,8 @@ llvm::Expected<std::vector<GpuKernel>> astra::gpuKernels(Context &c, const Sched
     Plan plan = together != joined.end() ? together->second : given ? *given : chooseGpuPlan(c, spec, target);
     auto k = gpuKernel(c, spec, plan, storage.back());
     // Lanes that would go along two axes at once: a thread is a program.
-    if (k && !given && together == joined.end() && !spec.grid.empty() && !gpu::Threads().find(*k, target.warp).empty()) {
+    if (k && !given && together == joined.end() && !spec.grid.empty() &&
+        !gpu::Threads().find(*k, target.warp).empty()) {
       plan.lanes = plan.warp = 1, plan.threads = 64;
       k = gpuKernel(c, spec, plan, storage.back());
     }
