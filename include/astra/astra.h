@@ -364,7 +364,8 @@ enum { ASTRA_FUNCTION_DETERMINISTIC = 1, ASTRA_FUNCTION_EFFECTS = 2 };
  * dtypes and shapes that the bundle says (a function that takes several sees which by the tensors themselves); their
  * structs, shapes and data are there until it returns. It reads the inputs, writes every element of the outputs (a bool
  * is 0 or 1) and nothing else. ASTRA_OK, or any other status: the call that it is part of ends with
- * ASTRA_FUNCTION_FAILED, and states that it writes are lost. Then diag, which is not NULL, may have a sentence.
+ * ASTRA_FUNCTION_FAILED (ASTRA_PEER_LOST and ASTRA_PEER_DIFFERS stay), and states that it writes are lost. Then diag,
+ * which is not NULL, may have a sentence.
  *
  * It is called on the thread that runs the call: the caller's inside submit, a worker, or whoever waits there; by
  * several threads at once where several calls are in flight. It must not throw, and must not call functions that wait

@@ -12,6 +12,7 @@ Keeps:    a job that hangs is ended after a minute and fails.
 
 import argparse
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -241,6 +242,22 @@ class Tests:
         require("the sentence", job.err, "rank [01] has another bundle than rank [01]")
         expect("nothing is written", (self.scratch / "no.safetensors").exists(), False)
 
+    def traces(self):
+        """One file of all ranks, with the bytes of each transfer."""
+        random = np.random.default_rng(2)
+        self.bundle("data", *DATA)
+        np.save(self.scratch / "batch.npy", random.integers(0, 96, (8, 128)).astype(np.uint8))
+        np.save(self.scratch / "aim.npy", random.integers(0, 96, (8, 128)))
+        job = Job(self.launch, "-n", 2, self.bin / "astra-run", self.bundle("data", *DATA), "--entry", "train_step", "--input", "token=batch.npy",
+                  "--input", "target=aim.npy", "--trace", "trace.json", folder=self.scratch)  # fmt: skip
+        expect("exit code", (job.code, job.err[-300:] if job.code else ""), (0, ""))
+        expect("one rank prints", len(re.findall("^loss:", job.out, re.M)), 1)
+        events = json.loads((self.scratch / "trace.json").read_text())["traceEvents"]
+        expect("names", sorted(e["args"]["name"] for e in events if e["ph"] == "M"), ["rank 0", "rank 1"])
+        for pid in (1, 2):
+            own = [e for e in events if e["pid"] == pid and e["name"].startswith("astra.mesh.all_reduce/")]
+            expect(f"transfers of rank {pid - 1}", len(own) > 10 and all(e["args"]["bytes"] > 0 and e["ts"] >= 0 for e in own), True)
+
     def inspects(self):
         out = Job(self.bin / "astra-inspect", self.bundle("data", *DATA), "--comm", "--machine", "2,10").out
         require("traffic", out, r"entry @train_step.*\n(?:  \d+ x .*\n)*  2 ranks: the busiest sends (\S+ KB) a call, a ring \1 \(1.00 of it\); 2,10: ")
@@ -301,6 +318,7 @@ def cases(t):
     yield "data and tensor parallel", lambda: t.trains_alike("tensor", TENSOR, [(LAUNCH, 1), (LAUNCH, 2), (LAUNCH, 4)])
     yield "a run that goes on", t.goes_on
     yield "numbers and bundles that do not fit", t.wrong_numbers
+    yield "a trace of all ranks", t.traces
     yield "what moves", t.inspects
     yield "astra-launch: usage", t.launch_usage
     yield "astra-launch ends what is left", t.launch_ends_all

@@ -160,6 +160,7 @@ private:
   Npy state(const astra_tensor_info &info);
   void saveStates();
   void writeAndCompare();
+  void writeTrace();
   void printJson() const;
 };
 
@@ -525,14 +526,22 @@ void Run::saveStates() {
   if (!writeSafetensors(settings.savedStates, all, {}, error)) throw Refusal{Failure, error};
 }
 
+/// One file, with the events of all ranks: their clock is the machine's.
+void Run::writeTrace() {
+  if (settings.trace.empty()) return;
+  uint64_t start = ranks.least(check, trace.begin());
+  std::vector<string> all = ranks.gather(check, trace.text(start, ranks.rank(), ranks.size()));
+  string error;
+  if (ranks.first() && !Trace::write(settings.trace, all, error)) throw Refusal{Failure, error};
+}
+
 int Run::operator()(const string &path) {
   load(path);
   gatherInputs();
   makeOutputs();
   call();
   saveStates();
-  string error;
-  if (!settings.trace.empty() && !trace.write(settings.trace, error)) throw Refusal{Failure, error};
+  writeTrace();
   writeAndCompare();
   if (settings.json)
     printJson();

@@ -1,7 +1,7 @@
 //===- Trace.cpp: what ran when, as Chrome's trace JSON ---------------------===//
 // Takes:    events.
-// Gives:    {"traceEvents": [...]}, times in microseconds from the first event.
-// Keeps:    names escaped; one track per thread, numbered in order of first appearance.
+// Gives:    {"traceEvents": [...]}, times in microseconds from the first event of all ranks.
+// Keeps:    names escaped; a process per rank, a track per thread, numbered in order of first appearance.
 // Does not: stream: events are held until write.
 #include "Trace.h"
 #include "JsonText.h"
@@ -22,18 +22,28 @@ void Trace::record(void *self, const astra_trace_event *e) {
       {e->name, e->begin_ns, e->end_ns, e->items, e->bytes, e->flops, thread, std::move(nodes), e->more_origins});
 }
 
-bool Trace::write(const std::string &path, std::string &error) const {
+uint64_t Trace::begin() const {
   uint64_t start = UINT64_MAX;
   for (const Slice &s : slices) start = std::min(start, s.begin);
-  std::string out = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
+  return start;
+}
+
+std::string Trace::text(uint64_t start, int rank, int ranks) const {
+  std::string out;
   char line[512];
+  if (ranks > 1) {
+    std::snprintf(line, sizeof line,
+                  "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %d, \"args\": {\"name\": \"rank %d\"}}",
+                  rank + 1, rank);
+    out += line;
+  }
   for (const Slice &s : slices) {
     double ns = double(std::max<uint64_t>(1, s.end - s.begin));
-    out += &s == slices.data() ? "\n{\"name\": " : ",\n{\"name\": ";
+    out += out.empty() ? "{\"name\": " : ",\n{\"name\": ";
     out += quoted(s.name);
     std::snprintf(line, sizeof line,
-                  ", \"ph\": \"X\", \"pid\": 1, \"tid\": %zu, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"items\": %lld",
-                  s.thread, double(s.begin - start) / 1e3, ns / 1e3, static_cast<long long>(s.items));
+                  ", \"ph\": \"X\", \"pid\": %d, \"tid\": %zu, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"items\": %lld",
+                  rank + 1, s.thread, double(s.begin - start) / 1e3, ns / 1e3, static_cast<long long>(s.items));
     out += line;
     for (auto [key, rate, amount] : {std::tuple{"bytes", "GB/s", s.bytes}, std::tuple{"flops", "GFLOP/s", s.flops}})
       if (amount >= 0) {
@@ -49,6 +59,14 @@ bool Trace::write(const std::string &path, std::string &error) const {
     if (s.moreNodes) out += ", \"more_nodes\": " + std::to_string(s.moreNodes);
     out += "}}";
   }
+  return out;
+}
+
+bool Trace::write(const std::string &path, const std::vector<std::string> &ranks, std::string &error) {
+  std::string out = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
+  bool first = true;
+  for (const std::string &events : ranks)
+    if (!events.empty()) out += (first ? "\n" : ",\n") + events, first = false;
   out += "\n]}\n";
   return writeWhole(path, out.data(), out.size(), error);
 }

@@ -16,7 +16,12 @@ class Trace {
 public:
   /// For astra_session_set_trace; self is the Trace.
   static void record(void *self, const astra_trace_event *event);
-  bool write(const std::string &path, std::string &error) const;
+  /// When the first event began; UINT64_MAX if there was none.
+  uint64_t begin() const;
+  /// The events, times from `start`, as those of process `rank` + 1 of `ranks`.
+  std::string text(uint64_t start, int rank, int ranks) const;
+  /// The events of all ranks, each as `text` gives them, as a file.
+  static bool write(const std::string &path, const std::vector<std::string> &ranks, std::string &error);
 
 private:
   struct Slice {

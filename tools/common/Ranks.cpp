@@ -2,6 +2,7 @@
 // Takes:    a bundle, the environment of a launcher.
 // Gives:    see Ranks.h.
 #include "Ranks.h"
+#include <algorithm>
 #include <cstring>
 
 using namespace astra::tool;
@@ -58,6 +59,27 @@ void Ranks::begin(Handles &h, Checked &check) const {
 
 void Ranks::wait(Checked &check) {
   if (ranks) check(astra_ranks_barrier(ranks, check));
+}
+
+std::vector<std::string> Ranks::gather(Checked &check, const std::string &own) {
+  if (!ranks) return {own};
+  std::vector<uint64_t> sizes;
+  sizes.resize(size_t(size()));
+  uint64_t bytes = own.size();
+  check(astra_ranks_gather(ranks, &bytes, sizeof(bytes), sizes.data(), check));
+  uint64_t most = *std::max_element(sizes.begin(), sizes.end());
+  std::string padded = own, all(most * sizes.size(), ' ');
+  padded.resize(most);
+  check(astra_ranks_gather(ranks, padded.data(), most, all.data(), check));
+  std::vector<std::string> out;
+  for (size_t r = 0; r < sizes.size(); r++) out.push_back(all.substr(r * most, sizes[r]));
+  return out;
+}
+
+uint64_t Ranks::least(Checked &check, uint64_t own) {
+  std::vector<uint64_t> all(size_t(size()), own);
+  if (ranks) check(astra_ranks_gather(ranks, &own, sizeof(own), all.data(), check));
+  return *std::min_element(all.begin(), all.end());
 }
 
 astra_mesh_cut Ranks::cut(int32_t kind, const char *entry, const char *name) const {

@@ -27,7 +27,11 @@ public:
   int rank() const { return ranks ? astra_ranks_rank(ranks) : 0; }
   /// Whether this rank writes what all have in common.
   bool first() const { return rank() == 0; }
+  int size() const { return ranks ? astra_ranks_size(ranks) : 1; }
   void wait(Checked &check);
+  /// Of all ranks, in their order; the least of all ranks' values.
+  std::vector<std::string> gather(Checked &check, const std::string &own);
+  uint64_t least(Checked &check, uint64_t own);
 
   bool isCut(int32_t kind, const char *entry, const char *name) const;
   /// Of the tensor that is cut, where `info` is that of a rank's part. The struct's arrays live as long as this.

@@ -213,7 +213,10 @@ std::string MetalKernel::place(size_t number, llvm::ArrayRef<UOpRef> indices, un
   int64_t stride = 1;
   std::string out;
   for (size_t d = indices.size(); d-- > 0;) {
-    if (isThread(a.stage->indices()[d]) && !shared) continue;
+    if (isThread(a.stage->indices()[d]) && !shared) { // of a vector that is all of a point the lanes are there
+      if (d + 1 == indices.size()) stride *= lanesOf(a.stage);
+      continue;
+    }
     int64_t by = (shared ? a.strides[d] : stride) * (d + 1 == indices.size() ? lanes : 1);
     stride *= a.extents[d];
     out = (out.empty() ? "" : out + " + ") + index(indices[d], 32) + (by == 1 ? "" : " * " + num(by));
@@ -361,7 +364,10 @@ llvm::Error MetalKernel::makeArrays(GpuLaunch &launch) {
     bool shared = threads.isShared(a.stage);
     int64_t count = shared || a.stage->indices().empty() ? a.elements : 1;
     for (auto [d, r] : llvm::enumerate(a.stage->indices()))
-      if (!shared && !isThread(r)) count *= a.extents[d];
+      if (!shared && !isThread(r))
+        count *= a.extents[d];
+      else if (!shared && d + 1 == a.stage->indices().size())
+        count *= lanesOf(a.stage);
     count = std::max<int64_t>(count, 1);
     (shared ? launch.shared : launch.privateBytes) += llvm::alignTo(uint64_t(count) * bytes, 64);
     h.type(a.stage->dtype, 1);

@@ -240,7 +240,7 @@ Status astra_mesh_take(const astra_mesh *mesh, int32_t kind, const char *entry, 
                        astra_diag *diag) {
   if (!mesh || !name || (ndim && !shape)) return fail(diag, ASTRA_INVALID_ARGUMENT, "an argument is NULL");
   const Row *row = find(mesh, kind, entry, name);
-  Blocks blocks;
+  Blocks blocks{};
   if (Status s = blocks.init(mesh, row, name, element, ndim, shape, diag)) return s;
   uint64_t needed = row ? uint64_t(mesh->local()) * blocks.partBytes : wholeBytes(blocks);
   if (local_bytes < needed) return tooSmall(name, local_bytes, needed, diag);
@@ -260,7 +260,7 @@ Status astra_mesh_join(astra_mesh *mesh, int32_t kind, const char *entry, const 
                        astra_diag *diag) {
   if (!mesh || !name || (ndim && !shape)) return fail(diag, ASTRA_INVALID_ARGUMENT, "an argument is NULL");
   const Row *row = find(mesh, kind, entry, name);
-  Blocks blocks;
+  Blocks blocks{};
   if (Status s = blocks.init(mesh, row, name, element, ndim, shape, diag)) return s;
   if (logical_bytes < wholeBytes(blocks)) return tooSmall(name, logical_bytes, wholeBytes(blocks), diag);
   if (!row) {

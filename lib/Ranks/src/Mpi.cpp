@@ -242,7 +242,10 @@ Status astra::ranks::openMpi(astra_engine *out, const char *path, astra_diag *di
   bool good = world && errors && m->byte && !m->setErrors(world, errors) && !m->dup(world, &own);
   m->world = m->family.wide ? own.wide : uintptr_t(unsigned(own.narrow));
   good = good && !m->setErrors(m->world, errors) && !m->rank(m->world, &rank) && !m->size(m->world, &size);
-  if (!good) return free(m), fail(diag, ASTRA_IO, "%s refuses to begin", m->family.name);
+  if (!good) {
+    fail(diag, ASTRA_IO, "%s refuses to begin", m->name);
+    return free(m), ASTRA_IO;
+  }
   *out = {sizeof(astra_engine), m, m->name, rank, size, exchange, stop, close};
   return ASTRA_OK;
 }

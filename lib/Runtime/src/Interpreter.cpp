@@ -222,9 +222,10 @@ Status Frame::external(const fmt::External &call) {
   event.begin_ns = nowNs();
   astra_diag said{};
   said.size = sizeof(said);
-  if (!s && f.fn(f.self, tensors, inputs, tensors + inputs, count - inputs, &said)) {
+  if (Status own = s ? s : f.fn(f.self, tensors, inputs, tensors + inputs, count - inputs, &said); own && !s) {
     said.text[sizeof(said.text) - 1] = 0;
-    s = fail(diag, ASTRA_FUNCTION_FAILED, "function '%.64s' failed: %.400s", name,
+    bool ofPeer = own == ASTRA_PEER_LOST || own == ASTRA_PEER_DIFFERS;
+    s = fail(diag, ofPeer ? own : Status(ASTRA_FUNCTION_FAILED), "function '%.64s' failed: %.400s", name,
              *said.text ? said.text : "it does not say why");
   }
   event.end_ns = nowNs();

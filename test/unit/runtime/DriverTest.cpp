@@ -55,7 +55,8 @@ TEST_F(RealDrivers, CudaHasEveryName) {
   if (file.empty()) GTEST_SKIP() << "CUDA's stub of libcuda is not here";
   void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   for (const Name &n : names)
-    if (*n.cuda) EXPECT_TRUE(dlsym(library, n.cuda)) << n.cuda << " of " << file;
+    if (const char *name = n.cuda + (*n.cuda == '?'); *name) // ?: a driver may lack it
+      EXPECT_TRUE(dlsym(library, name)) << name << " of " << file;
 }
 
 TEST_F(RealDrivers, CudaStubIsNoDriver) {

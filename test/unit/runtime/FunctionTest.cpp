@@ -78,6 +78,7 @@ struct Ten {
   std::atomic<int> calls = 0;
   std::atomic<int64_t> elements = -1;
   const char *fails = nullptr;
+  astra_status status = ASTRA_NOT_READY; // then: any
   static astra_status run(void *self, const astra_tensor *in, uint32_t inputs, const astra_tensor *out,
                           uint32_t outputs, astra_diag *diag) {
     auto &ten = *static_cast<Ten *>(self);
@@ -98,7 +99,7 @@ struct Ten {
     ten.elements = n;
     if (ten.fails) {
       std::snprintf(diag->text, sizeof(diag->text), "%s", ten.fails);
-      return ASTRA_NOT_READY; // any status
+      return ten.status;
     }
     for (int64_t i = 0; i < n; i++) static_cast<float *>(out->data)[i] = 10 * static_cast<const float *>(in->data)[i];
     *static_cast<float *>(out[1].data) = float(n);
@@ -176,6 +177,11 @@ TEST(Functions, FailTheCallWithTheirSentence) {
   EXPECT_EQ(run(), ASTRA_FUNCTION_FAILED);
   EXPECT_STREQ(m.diag.text, "function 'f' failed: it does not say why");
   EXPECT_OK(astra_session_reset(m.session, &diag));
+  for (astra_status own : {ASTRA_PEER_LOST, ASTRA_PEER_DIFFERS}) { // of a collective: what the program does about it
+    ten.status = own;
+    EXPECT_EQ(run(), own);
+    EXPECT_OK(astra_session_reset(m.session, &diag));
+  }
   ten.fails = nullptr;
   expectTwentyOne(m, 3);
   EXPECT_STREQ(astra_status_name(ASTRA_FUNCTION_FAILED), "ASTRA_FUNCTION_FAILED");

@@ -155,6 +155,9 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   uint64_t assetBytes = 0;
   EXPECT_EQ(NEVER(astra_bundle_num_assets(opened)), 2u);
   EXPECT_STREQ(NEVER(astra_bundle_asset_name(opened, 0)), "words");
+  uint8_t digest[32];
+  EXPECT_EQ(NEVER(astra_bundle_function_name(opened, 0)), nullptr);
+  EXPECT_EQ(NEVER(astra_bundle_get_digest(opened, digest)), ASTRA_OK);
   FINE(astra_bundle_find_asset(opened, "words", &asset, &assetBytes, nullptr));
   FINE(astra_bundle_get_entry(opened, 0, &entry));
   FINE(astra_entry_get_info(entry, &entryInfo));
