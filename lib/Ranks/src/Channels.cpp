@@ -9,7 +9,6 @@
 #include <atomic>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <new>
 #include <sched.h>
 #include <signal.h>
@@ -29,6 +28,7 @@ constexpr uint32_t kMostRanks = 256;
 constexpr uint64_t kMagic = 0x31736b6e61727361;
 constexpr uint64_t kDirect = 32768;             ///< bytes from which a message is read where it is
 constexpr uint64_t kPiece = uint64_t(64) << 20; ///< of a message that is read so, so that those who wait see it move
+constexpr int kFutexWait = 0, kFutexWake = 1;   ///< FUTEX_WAIT and FUTEX_WAKE of Linux, whose headers musl lacks
 constexpr int kSpins = 2000, kYields = 50;
 
 enum State : uint32_t { Absent, Present, Stopped, Left };
@@ -79,9 +79,9 @@ uint64_t milliseconds() {
 }
 void futexWait(std::atomic<uint32_t> &word, uint32_t value, int ms) {
   timespec t{ms / 1000, long(ms % 1000) * 1000000};
-  syscall(SYS_futex, &word, FUTEX_WAIT, value, &t, nullptr, 0);
+  syscall(SYS_futex, &word, kFutexWait, value, &t, nullptr, 0);
 }
-void futexWake(std::atomic<uint32_t> &word) { syscall(SYS_futex, &word, FUTEX_WAKE, 1 << 20, nullptr, nullptr, 0); }
+void futexWake(std::atomic<uint32_t> &word) { syscall(SYS_futex, &word, kFutexWake, 1 << 20, nullptr, nullptr, 0); }
 
 /// Whether a process runs: neither gone nor dead and waiting to be asked for its exit code.
 bool alive(uint32_t pid) {
