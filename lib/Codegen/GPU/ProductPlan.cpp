@@ -207,6 +207,15 @@ static void chooseGroupTile(const KernelSpec &spec, const ContractSpec &s, Plan 
   p.pipeline = 1, p.split = 0, p.unrollK = 0;
 }
 
+/// Whether columns lie side by side in memory, as a warp's instruction reads them: without it a tile of steps in
+/// primitives is so large that LLVM takes minutes.
+static bool columnsAreNeighbours(const KernelSpec &spec, const ContractSpec &s, const Plan &p) {
+  bool inB = hasLabel(s.b, p.nLabel);
+  auto x = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.rootOp->src[inB]; });
+  if (x == spec.inputs.end() || x->layout.dims.empty()) return true; // computed on the way
+  return (inB ? s.b : s.a)[x->layout.dims.back().axis].terms[0].first == p.nLabel;
+}
+
 bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
   ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   const Placed &out = spec.outputs[0];
@@ -232,5 +241,6 @@ bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &t
   if (s.unit && m >= fewest && unsharable(spec, groups, target).empty() && unfitForGroups(spec, groups, target).empty())
     return chooseGroupTile(spec, s, p), true;
   if (!unsharable(spec, p, target).empty()) return false;
+  if (s.unit && !columnsAreNeighbours(spec, s, p)) return false; // laid out for warp groups, and no tile for them
   return s.unit ? chooseUnitTile(spec, s, target, p) : TileSearch(c, spec, target, p).run();
 }
