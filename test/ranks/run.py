@@ -90,11 +90,13 @@ class Tests:
             rows["standard ABI"] = (lambda n: [mpiexec, "-n", n], {"ASTRA_ENGINE": f"mpi:{self.abi}"}, r"mpi \(MPICH.*, standard ABI\)")
         return rows
 
-    def meets(self, name, ranks):
+    def meets(self, name, ranks, through=None):
         launcher = self.launchers().get(name)
         if not launcher:
             raise Skipped(f"{name} is not here")
         command, env, engine = launcher
+        if through:
+            env, engine = {"ASTRA_ENGINE": through}, through
         job = Job(*command(ranks), self.worker, env=env)
         expect("exit code", (job.code, job.err[-300:] if job.code else ""), (0, ""))
         lines = sorted(line for line in job.out.splitlines() if line.startswith("rank"))
@@ -296,6 +298,8 @@ class Tests:
 def cases(t):
     for name in ("astra-launch", "Open MPI", "MPICH", "standard ABI"):
         yield f"{name}, 3 ranks meet", lambda name=name: t.meets(name, 3)
+    for name in ("Open MPI", "MPICH"):
+        yield f"{name}, 2 ranks through shared memory", lambda name=name: t.meets(name, 2, "shm")
     yield "astra-launch, 9 ranks meet", lambda: t.meets("astra-launch", 9)
     yield "alone", t.alone
     yield "torchrun's variables", t.torchrun

@@ -11,7 +11,7 @@ using namespace astra::ranks;
 namespace {
 struct Row {
   const char *launcher, *rank, *ranks, *local; ///< local: ranks of this machine; null: all
-  const char *key[2];                          ///< what names the job
+  const char *key[2]; ///< what names the job; null: the launcher's process does, the parent of all ranks
   bool mpi;
 };
 constexpr Row kRows[] = {
@@ -22,7 +22,7 @@ constexpr Row kRows[] = {
      "OMPI_COMM_WORLD_LOCAL_SIZE",
      {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
      true},
-    {"MPICH's mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {"PMI_PORT", "PMI_FD"}, true},
+    {"MPICH's mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {nullptr, nullptr}, true},
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", {"MASTER_PORT", "TORCHELASTIC_RUN_ID"}, false},
     {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", {"SLURM_JOB_ID", "SLURM_STEP_ID"}, false},
 };
@@ -47,7 +47,9 @@ Status astra::ranks::readLaunch(Launch *out, astra_diag *diag) {
     int32_t here;
     out->oneMachine = !row.local || (number(local, &here) && here == out->ranks);
     out->mpi = row.mpi;
-    const char *first = getenv(row.key[0]), *second = row.key[1] ? getenv(row.key[1]) : nullptr;
+    char parent[16];
+    snprintf(parent, sizeof(parent), "%d", int(getppid()));
+    const char *first = row.key[0] ? getenv(row.key[0]) : parent, *second = row.key[1] ? getenv(row.key[1]) : nullptr;
     snprintf(out->key, sizeof(out->key), "%u-%.40s-%.40s", unsigned(getuid()), first ? first : "",
              second ? second : "");
     for (char *c = out->key; *c; c++)
