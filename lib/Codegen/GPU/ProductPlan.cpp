@@ -213,7 +213,8 @@ static bool columnsAreNeighbours(const KernelSpec &spec, const ContractSpec &s, 
   bool inB = hasLabel(s.b, p.nLabel);
   auto x = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.rootOp->src[inB]; });
   if (x == spec.inputs.end() || x->layout.dims.empty()) return true; // computed on the way
-  return (inB ? s.b : s.a)[x->layout.dims.back().axis].terms[0].first == p.nLabel;
+  const AffineForm &last = (inB ? s.b : s.a)[x->layout.dims.back().axis];
+  return last.terms.empty() || hasLabel(last, p.nLabel);
 }
 
 bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {

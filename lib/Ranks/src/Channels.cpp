@@ -41,7 +41,7 @@ struct alignas(64) Seat {
 struct alignas(64) Segment {
   uint64_t magic, bytes;
   uint32_t ranks, ring;
-  std::atomic<uint32_t> ready, joined;
+  std::atomic<uint32_t> ready;
   Seat seats[kMostRanks];
 };
 /// From one rank to another.
@@ -423,7 +423,6 @@ Status join(Shared &s, astra_diag *diag) {
   if (Status st = all([](Seat &seat) { return seat.tried.load(std::memory_order_acquire) != 0; }, "come")) return st;
   s.direct = true;
   for (int32_t p = 0; p < s.ranks; p++) s.direct &= g.seats[p].reads.load() != 0;
-  g.joined.fetch_add(1);
   return ASTRA_OK;
 }
 
