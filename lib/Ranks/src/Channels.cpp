@@ -72,11 +72,6 @@ void pauseCpu() {
   asm volatile("yield");
 #endif
 }
-uint64_t milliseconds() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return uint64_t(t.tv_sec) * 1000 + uint64_t(t.tv_nsec) / 1000000;
-}
 void futexWait(std::atomic<uint32_t> &word, uint32_t value, int ms) {
   timespec t{ms / 1000, long(ms % 1000) * 1000000};
   syscall(SYS_futex, &word, kFutexWait, value, &t, nullptr, 0);

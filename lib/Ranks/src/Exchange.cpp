@@ -14,12 +14,6 @@ using namespace astra::ranks;
 namespace {
 constexpr uint64_t kMagic = 0x736b6e61722e7361; // "as.ranks"
 
-uint64_t now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return uint64_t(t.tv_sec) * 1000000000u + uint64_t(t.tv_nsec);
-}
-
 /// Puts where this rank is before the engine's sentence.
 void say(const astra_ranks *ranks, astra_diag *diag) {
   if (!diag || diag->size < sizeof(astra_diag)) return;
@@ -61,6 +55,12 @@ Status compare(const astra_ranks *ranks, const Peer &peer, astra_diag *diag) {
 }
 } // namespace
 
+uint64_t astra::ranks::nanoseconds() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return uint64_t(t.tv_sec) * 1000000000u + uint64_t(t.tv_nsec);
+}
+
 Status astra::ranks::fail(astra_diag *diag, Status status, const char *format, ...) {
   if (!diag || diag->size < sizeof(astra_diag)) return status;
   diag->status = status;
@@ -80,7 +80,7 @@ Status astra::ranks::begin(astra_ranks *ranks, const char *what, uint64_t bytes,
     return fail(diag, ASTRA_PEER_LOST, "an earlier collective of rank %d has failed: free the ranks and start again",
                 ranks->engine.rank);
   }
-  ranks->begun = now();
+  ranks->begun = nanoseconds();
   ranks->fresh = true;
   Header &own = ranks->own;
   memset(&own, 0, sizeof(own));
@@ -91,7 +91,7 @@ Status astra::ranks::begin(astra_ranks *ranks, const char *what, uint64_t bytes,
 
 void astra::ranks::end(astra_ranks *ranks) {
   ranks->counters.collectives += 1;
-  ranks->counters.nanoseconds += now() - ranks->begun;
+  ranks->counters.nanoseconds += nanoseconds() - ranks->begun;
   __atomic_store_n(&ranks->busy, 0, __ATOMIC_RELEASE);
 }
 

@@ -77,12 +77,6 @@ struct {
 
 constexpr uint64_t kPiece = uint64_t(1) << 30; ///< a count of MPI is an int
 
-uint64_t milliseconds() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return uint64_t(t.tv_sec) * 1000 + uint64_t(t.tv_nsec) / 1000000;
-}
-
 Status failed(Mpi &m, const char *what, int code, astra_diag *diag) {
   char text[1024] = "";
   int length = 0;

@@ -145,6 +145,10 @@ int64_t nodeEnd(int64_t lo, int64_t hi, int64_t group);
 bool fold(void *out, const Part *parts, size_t numParts, int64_t lo, int64_t hi, uint64_t count, uint32_t bytes,
           CombineFn combine);
 
+/// Of a clock that only goes forward.
+uint64_t nanoseconds();
+inline uint64_t milliseconds() { return nanoseconds() / 1000000; }
+
 //===- Exchange.cpp ---------------------------------------------------------===//
 
 /// What goes to others and comes from them in one round of a collective, in the order in which it is added.
