@@ -4,8 +4,8 @@
 //           its own.
 // Keeps:    no two items store one element; an item stores one again, the same, where the last vector of its line
 //           begins earlier.
-#include "Choosing.h"
 #include "Lowering.h"
+#include "Planner/Choosing.h"
 #include "Rows.h"
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"

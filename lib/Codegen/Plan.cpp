@@ -3,7 +3,7 @@
 // Gives:    the other of plan and text; a sentence where the kernel cannot be lowered under the plan.
 // Keeps:    every number bounded: what is accepted has room in memory and registers, and compiles.
 #include "astra/Codegen/Plan.h"
-#include "Choosing.h"
+#include "Planner/Choosing.h"
 #include "Rows.h"
 #include "astra/Codegen/Lower.h"
 #include "llvm/ADT/STLExtras.h"

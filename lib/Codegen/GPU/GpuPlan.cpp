@@ -3,7 +3,7 @@
 // Gives:    a plan that binds its items to threads.
 // Keeps:    determinism: no measurement, no randomness. Bits: a plan never changes them.
 //
-// The forms and their numbers are the CPU's (ChoosePlan.cpp) for a machine with registers of 16 bytes, which is what a
+// The forms and their numbers are the CPU's (Planner) for a machine with registers of 16 bytes, which is what a
 // thread loads at once; then lanes and blocks become threads:
 //   map       an item is one vector, so that neighbouring threads read neighbouring vectors, or one element where they
 //             are no vectors; or, where an operand lies across, a tile that all threads of a block turn

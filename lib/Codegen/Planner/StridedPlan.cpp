@@ -10,49 +10,6 @@
 
 using namespace astra;
 
-static bool isUnrolled(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Unroll; }
-
-/// Whether what is taken at once, the points of a block or the steps of a sum, are neighbours in each operand whose
-/// lanes are not (of a sum in one: what its last steps read is read lane by lane), and there is such a one: it is read
-/// by vectors along them.
-static bool transposesInRegisters(Context &c, const KernelSpec &spec, const Plan &plan) {
-  Kernel k = lowerKernel(c, spec, plan);
-  bool any = false;
-  if (k.sink->src.empty()) return false;
-  for (UOpRef n : topoSort(k.sink->src[0])) {
-    if (n->op != Op::Load) continue;
-    bool apart = false, neighbours = false, elsewhere = false;
-    for (const IndexTerm &t : terms(n->src.back())) {
-      bool alone = t.atoms.size() == 1, unrolled = alone && isUnrolled(t.atoms[0]);
-      apart |= alone && isLane(t.atoms[0]) ? t.coefficient != 1 : llvm::any_of(topoSort(t.atoms), isLane);
-      neighbours |= unrolled && t.coefficient == 1;
-      elsewhere |= !unrolled && llvm::any_of(topoSort(t.atoms), isUnrolled);
-    }
-    if (!apart) continue;
-    if (neighbours && !elsewhere)
-      any = true;
-    else if (!plan.kc)
-      return false;
-  }
-  return any;
-}
-
-/// Whether lanes of two lines of the result span no more than the L1 in what is read for them: lines further
-/// apart meet in few of its sets (on AVX2 a permutation [2, 0, 1] of 256^3 floats, of which 32 lanes span 32 KiB: 34
-/// and 27 ms; of 512^2 matrices transposed, which span 64: 19 and 29).
-static bool readsNear(Context &c, const KernelSpec &spec, const Plan &plan, const Target &target) {
-  Kernel k = lowerKernel(c, spec, plan);
-  for (UOpRef n : topoSort(k.sink->src[0]))
-    if (n->op == Op::Load)
-      for (const IndexTerm &t : terms(n->src.back())) {
-        bool alone = t.atoms.size() == 1 && isLane(t.atoms[0]);
-        if (alone ? std::abs(t.coefficient) > int64_t(target.l1Bytes / (2 * lineBytes))
-                  : llvm::any_of(topoSort(t.atoms), isLane))
-          return false;
-      }
-  return true;
-}
-
 /// How many points an item has: at most so many, a multiple of those at once, items alike where that leaves a quarter.
 static unsigned pointsOf(UOpRef around, unsigned most, unsigned once) {
   unsigned all = most / once;
@@ -85,8 +42,8 @@ static unsigned transposeLanes(const Target &target, UOpRef line, unsigned width
 /// are read to their ends if they are not long (256^3 floats, [2, 0, 1], for x86-64-v3, items of 64 and 256 points:
 /// 25.8 and 19.7 ms); else items have more points (x86-64-v3, points of 64 one after another and squares of 256: 4096^2
 /// transposed 21.7 and 15.9 ms, 8192 x 2048 25.5 and 18.9, 64^4 [2, 3, 0, 1] 20.1 and 15.5, 3000 x 5000 24.4 and 16.4).
-static void chooseLarge(Context &c, const KernelSpec &spec, const Target &target, UOpRef in, UOpRef around,
-                        unsigned bytes, bool exceeds, Plan &p) {
+static void chooseLarge(KernelFacts &f, const Target &target, UOpRef in, UOpRef around, unsigned bytes, bool exceeds,
+                        Plan &p) {
   constexpr unsigned most = 256, some = 64, fewer = 32; // points of an item
   Plan single = p;
   single.unroll = 1, single.block = pointsOf(around, some, 1);
@@ -101,7 +58,7 @@ static void chooseLarge(Context &c, const KernelSpec &spec, const Target &target
     return;
   }
   single.lanes = 2 * lineBytes / bytes;
-  if (isWhole(in, single.lanes) && readsNear(c, spec, single, target)) {
+  if (isWhole(in, single.lanes) && f.under(single).readsNear(target.l1Bytes / (2 * lineBytes))) {
     if (around->isConst() && around->hi <= most) single.block = around->hi;
     p = single;
     return;
@@ -112,10 +69,10 @@ static void chooseLarge(Context &c, const KernelSpec &spec, const Target &target
 /// The memory dims outside of the merged ones along which what is read is one run of memory, at least so long, the
 /// innermost of the run last: that of the first operand with strided access. None where that is their order anyway, or
 /// an operand's elements are not at fixed strides.
-static llvm::SmallVector<int64_t, 2> dimsOfRun(Context &c, const KernelSpec &spec, unsigned merge, int64_t least) {
+static llvm::SmallVector<int64_t, 2> dimsOfRun(KernelFacts &f, unsigned merge, int64_t least) {
   llvm::SmallVector<UOpRef, 8> loops;
   llvm::SmallVector<int64_t, 2> run;
-  for (UOpRef load : topoSort(lowerByDims(c, spec, loops).sink)) {
+  for (UOpRef load : topoSort(lowerByDims(f.c, f.spec, loops).sink)) {
     if (load->op != Op::Load) continue;
     llvm::SmallVector<int64_t, 8> strides(loops.size(), 0);
     for (const IndexTerm &t : terms(load->src.back())) {
@@ -145,26 +102,25 @@ static llvm::SmallVector<int64_t, 2> dimsOfRun(Context &c, const KernelSpec &spe
 /// little else is computed. Where some loop goes along it, or dims that do become the innermost of the points (2^13
 /// doubles, axes of two reversed, 10.5 and 3.0 us; 16^3 x 32^3 [3, 2, 4, 1, 5, 0], 88 and 72 ms). An item reads one
 /// line, or two, to their ends (Zen 5, 64 points and 16, doubles: 256^2 transposed 34 and 13 us).
-bool astra::chooseRegisterTranspose(Context &c, const KernelSpec &spec, const Target &target,
-                                    llvm::ArrayRef<UOpRef> extents, Plan &p) {
+bool astra::chooseRegisterTranspose(KernelFacts &f, const Target &target, Plan &p) {
   constexpr unsigned most = 64, fewest = 4;    // points of an item; points at once, where they are fewer than lanes
   constexpr int64_t longRun = 256, fewOps = 2; // those of a NaN that becomes canonical
-  unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)), width = target.vectorBytes / bytes;
+  unsigned bytes = std::max(1u, byteSize(f.out.value->dtype)), width = target.vectorBytes / bytes;
   if (!*target.name || width < 2) return false;
-  int64_t elements = idxProduct(c, extents)->lo;
+  int64_t elements = idxProduct(f.c, f.extents)->lo;
   bool large = isLargeTranspose(target, elements, bytes), exceeds = exceedsL3(target, elements, bytes);
-  bool copies = bytes >= 4 && llvm::count_if(topoSort(spec.outputs[0].value), [](UOpRef n) {
+  bool copies = bytes >= 4 && llvm::count_if(topoSort(f.out.value), [](UOpRef n) {
                                 return has(n->op, Elementwise) && !n->isIndex();
                               }) <= fewOps;
   unsigned item = bytes < 4 ? most : storesLines(target) ? 16 : lineBytes / bytes;
   // Points in the order of memory, if they can be.
   for (bool reorders : {false, true})
-    for (size_t k = 1; k < extents.size(); ++k) {
-      UOpRef in = idxProduct(c, extents.take_back(k)), around = idxProduct(c, extents.drop_back(k));
+    for (size_t k = 1; k < f.extents.size(); ++k) {
+      UOpRef in = idxProduct(f.c, f.extents.take_back(k)), around = idxProduct(f.c, f.extents.drop_back(k));
       if (in->hi < width) continue;
       Plan tiled = p;
       tiled.merge = k, tiled.lanes = transposeLanes(target, in, width, bytes);
-      auto run = dimsOfRun(c, spec, k, large ? longRun : item);
+      auto run = dimsOfRun(f, k, large ? longRun : item);
       if (reorders && run.empty()) continue;
       if (reorders) tiled.points = run;
       unsigned least = std::min(width, fewest),
@@ -178,12 +134,12 @@ bool astra::chooseRegisterTranspose(Context &c, const KernelSpec &spec, const Ta
         if (around->hi < u) continue;
         tiled.unroll = u, tiled.block = std::max(item, u);
         if (bytes < 4 || around->hi < item) tiled.block = pointsOf(around, tiled.block, u);
-        if (!transposesInRegisters(c, spec, tiled)) continue;
+        if (!f.under(tiled).transposesInRegisters(tiled.kc != 0)) continue;
         p = tiled;
         if (!large) return true;
         tiled.points = run;
-        if (transposesInRegisters(c, spec, tiled)) p = tiled;
-        chooseLarge(c, spec, target, in, around, bytes, exceeds, p);
+        if (f.under(tiled).transposesInRegisters(tiled.kc != 0)) p = tiled;
+        chooseLarge(f, target, in, around, bytes, exceeds, p);
         return true;
       }
     }
@@ -197,32 +153,25 @@ bool astra::chooseRegisterTranspose(Context &c, const KernelSpec &spec, const Ta
 /// 2: 5 times the time), or thousands of them where no vector's lanes are whole lines (a batch of images of 3 colours:
 /// 0.3). The other way lines of which every third element of two bytes or less is read (u8 and f16 [40000, 3]
 /// transposed 0.3 and 0.44).
-bool astra::chooseInterleaved(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
-                              Plan &p) {
+bool astra::chooseInterleaved(KernelFacts &f, const Target &target, Plan &p) {
   constexpr int64_t most = 8, leastRun = 64, longRun = 4096;
-  UOpRef n = extents.back();
-  int64_t bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)), width = target.vectorBytes / bytes;
-  bool few = extents.size() > 1 && n->isConst() && n->hi >= 2 && n->hi <= most && n->hi < width &&
-             extents[extents.size() - 2]->lo >= leastRun;
+  UOpRef n = f.extents.back();
+  int64_t bytes = std::max(1u, byteSize(f.out.value->dtype)), width = target.vectorBytes / bytes;
+  bool few = f.extents.size() > 1 && n->isConst() && n->hi >= 2 && n->hi <= most && n->hi < width &&
+             f.extents[f.extents.size() - 2]->lo >= leastRun;
   bool thirds = n->lo >= leastRun && bytes <= 2;
   if (!*target.name || !(few || thirds)) return false;
   Plan lines = p;
   lines.merge = lines.lanes = lines.unroll = 1;
   lines.tail = tailMasked;
-  auto isItem = [](UOpRef a) { return a->op == Op::Range && RangeKind(a->ints[1]) == RangeKind::Parallel; };
-  for (UOpRef load : topoSort(lowerKernel(c, spec, lines).sink)) {
-    if (load->op != Op::Load) continue;
+  for (const LoadAccess &load : f.under(lines).loads) {
     bool across = false, runs = false; // along a line; from line to line
-    for (const IndexTerm &t : terms(load->src.back())) {
-      if (t.atoms.size() != 1) continue;
-      UOpRef at = t.atoms[0];
-      if (at->op == Op::Mod && isItem(at->src[0]) && t.coefficient == 1)
-        runs |= width % n->hi && at->src[1]->constIndex().value_or(0) >= longRun;
-      else if (isItem(at))
-        runs |= t.coefficient == 1;
-      else if (at->op == Op::Range)
-        across |= few ? std::abs(t.coefficient) > most : t.coefficient == 3;
-    }
+    for (const AccessTerm &t : load.terms) switch (t.along) {
+      case Along::Item: runs |= t.coefficient == 1; break;
+      case Along::ItemRemainder: runs |= t.coefficient == 1 && width % n->hi && t.modulus >= longRun; break;
+      case Along::Else: break;
+      default: across |= few ? std::abs(t.coefficient) > most : t.coefficient == 3;
+      }
     if (!across || (few && !runs)) continue;
     p = lines;
     return true;
@@ -230,30 +179,13 @@ bool astra::chooseInterleaved(Context &c, const KernelSpec &spec, const Target &
   return false;
 }
 
-/// Whether lanes lie where an index tensor says, and the points of a block share their places.
-static bool sharesPlaces(Context &c, const KernelSpec &spec, const Plan &plan) {
-  bool any = false;
-  auto isLoop = [](UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Loop; };
-  for (UOpRef n : topoSort(lowerKernel(c, spec, plan).sink)) {
-    if (n->op != Op::Load) continue;
-    for (const IndexTerm &t : terms(n->src.back())) {
-      std::vector<UOpRef> place = topoSort(t.atoms);
-      if (llvm::none_of(place, isLane) || isLane(t.atoms[0])) continue;
-      any |= llvm::any_of(place, [](UOpRef a) { return a->op == Op::Load; });
-      if (llvm::any_of(place, isLoop)) return false;
-    }
-  }
-  return any;
-}
-
 /// A gather along the innermost axis: where the lanes lie is computed once for some rows (200 of 1000 columns, 1000
 /// rows, for x86-64-v4: 107 and 57 us).
-void astra::chooseGather(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
-                         Plan &p) {
+void astra::chooseGather(KernelFacts &f, const Target &target, Plan &p) {
   constexpr int64_t most = 64; // rows
   if (!*target.name || p.lanes < 2) return;
   for (unsigned k = p.merge; k > 0; --k) {
-    UOpRef around = idxProduct(c, extents.drop_back(k)), line = idxProduct(c, extents.take_back(k));
+    UOpRef around = idxProduct(f.c, f.extents.drop_back(k)), line = idxProduct(f.c, f.extents.take_back(k));
     if (line->hi < p.lanes) return;
     int64_t vectors = llvm::divideCeil(std::max<int64_t>(line->lo, 1), p.lanes);
     uint64_t rows = llvm::SaturatingMultiply<uint64_t>(std::max<int64_t>(around->lo, 0), vectors) /
@@ -261,28 +193,10 @@ void astra::chooseGather(Context &c, const KernelSpec &spec, const Target &targe
     if (rows < 2 || around->lo < 2) continue;
     Plan block = p;
     block.merge = k, block.unroll = 1, block.block = pointsOf(around, std::min<uint64_t>(most, rows), 1);
-    if (!sharesPlaces(c, spec, block)) continue;
+    if (!f.under(block).sharesPlaces()) continue;
     p = block;
     return;
   }
-}
-
-llvm::SmallVector<LaneStep, 4> astra::laneSteps(Context &c, const KernelSpec &spec, const Plan &plan) {
-  llvm::SmallVector<LaneStep, 4> steps;
-  for (UOpRef n : topoSort(lowerKernel(c, spec, plan).sink)) {
-    if (n->op != Op::Load) continue;
-    for (const IndexTerm &t : terms(n->src.back()))
-      if (t.atoms.size() == 1 && isLane(t.atoms[0])) steps.push_back({t.coefficient, byteSize(n->dtype)});
-  }
-  return steps;
-}
-
-/// How far apart in memory lanes are that do not lie side by side, in bytes: the most of all loads.
-static uint64_t bytesAcross(Context &c, const KernelSpec &spec, const Plan &plan) {
-  uint64_t most = 0;
-  for (const LaneStep &s : laneSteps(c, spec, plan))
-    if (s.elements != 1) most = std::max(most, llvm::SaturatingMultiply<uint64_t>(std::abs(s.elements), s.bytes));
-  return most;
 }
 
 int64_t astra::blocksOf(UOpRef r) {
@@ -299,20 +213,20 @@ int64_t astra::blocksOf(UOpRef r) {
 /// Few long sums, as of two vectors: the blocks of a chain are lanes, which lie 512 elements apart, and whole lines of
 /// steps are taken together (10^6 floats for x86-64-v3: 1265 and 287 us), or half of them where a line is a vector: two
 /// squares of 16 by 16 are all registers of AVX-512 (10^5 floats 36.8 and 15.0 us).
-void astra::chooseBlocks(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
+void astra::chooseBlocks(KernelFacts &f, const Target &target, Plan &p) {
   constexpr int64_t few = 16, rounds = 2; // results; vectors of blocks
   constexpr unsigned half = 8;            // steps
-  UOpRef r = spec.rootOp;
+  UOpRef r = f.root;
   int64_t lanes = target.vectorBytes / std::max(1u, byteSize(r->dtype));
   if (!*target.name || r->op != Op::Contract || lanes < 4 || blocksOf(r) < rounds * lanes) return;
-  if (idxProduct(c, spec.outputs[0].value->shape)->hi > few) return;
+  if (idxProduct(f.c, f.out.value->shape)->hi > few) return;
   Plan blocks = p;
   blocks.kind = PlanKind::Columns;
   blocks.lanes = blocks.unroll = 1;
   blocks.tail = 0;
   blocks.block = lanes;
   blocks.kc = std::min<unsigned>(storesLines(target) ? half : mostUnrollK, lineBytes / byteSize(r->dtype));
-  if (transposesInRegisters(c, spec, blocks)) p = blocks;
+  if (f.under(blocks).transposesInRegisters(blocks.kc != 0)) p = blocks;
 }
 
 /// A product by columns with strided access along its lanes, as of a matrix and a vector: some steps of the sum
@@ -320,14 +234,14 @@ void astra::chooseBlocks(Context &c, const KernelSpec &spec, const Target &targe
 /// squares take (1000 x 1000 for x86-64-v3: 324 us, 180 by one vector and 135 by two), but where their lines meet in
 /// one or two sets of the L1 (2048 x 2048: 1.62, 0.97 and 1.98 ms); of vectors of more than it has ways, eight rows
 /// (4096 x 4096 for x86-64-v4: 7.8 and 3.4 ms).
-void astra::chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRef line, Plan &p) {
+void astra::chooseSteps(KernelFacts &f, const Target &target, UOpRef line, Plan &p) {
   constexpr unsigned together = 16, meeting = pageBytes / 2; // rows; bytes
-  if (!*target.name || spec.rootOp->op != Op::Contract || p.lanes < 4) return;
+  if (!*target.name || f.root->op != Op::Contract || p.lanes < 4) return;
   Plan steps = p;
   steps.kc = std::min(p.lanes, mostUnrollK);
-  if (!transposesInRegisters(c, spec, steps)) return;
-  if (p.lanes > cacheWays && bytesAcross(c, spec, steps) % pageBytes == 0) steps.lanes = steps.kc = cacheWays;
+  if (!f.under(steps).transposesInRegisters(steps.kc != 0)) return;
+  if (p.lanes > cacheWays && f.under(steps).bytesAcross() % pageBytes == 0) steps.lanes = steps.kc = cacheWays;
   p = steps;
-  if (line->lo >= 2 * int64_t(together) && bytesAcross(c, spec, p) % meeting)
+  if (line->lo >= 2 * int64_t(together) && f.under(p).bytesAcross() % meeting)
     p.unroll = std::max(together / p.lanes, 1u);
 }

@@ -2,8 +2,8 @@
 // Takes:    a kernel with a contract and a target.
 // Gives:    a register tile, packing, blocks and prefetches, by counting cycles and bytes.
 // Keeps:    as ChoosePlan.cpp.
+#include "../Phases.h"
 #include "Choosing.h"
-#include "Phases.h"
 #include "astra/Codegen/Lower.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -38,13 +38,13 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
 
 /// How far apart neighbours along a label lie in an operand, in bytes; a lot if that is not known.
 static constexpr uint64_t unknownStep = uint64_t(1) << 40;
-static uint64_t stepBytes(const KernelSpec &spec, const ContractSpec &s, bool inB, int64_t along) {
-  UOpRef x = spec.rootOp->src[inB];
-  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
-  if (in == spec.inputs.end() || !in->layout.isPermuted()) return unknownStep;
+static uint64_t stepBytes(const KernelFacts &f, bool inB, int64_t along) {
+  UOpRef x = f.root->src[inB];
+  auto in = llvm::find_if(f.spec.inputs, [&](const Placed &i) { return i.value == x; });
+  if (in == f.spec.inputs.end() || !in->layout.isPermuted()) return unknownStep;
   uint64_t step = 0, stride = byteSize(x->dtype);
   for (const MemoryDim &d : llvm::reverse(in->layout.dims)) {
-    for (auto [label, k] : (inB ? s.b : s.a)[d.axis].terms)
+    for (auto [label, k] : (inB ? f.contract->b : f.contract->a)[d.axis].terms)
       if (label == along) step += stride * std::abs(k);
     stride = llvm::SaturatingMultiply<uint64_t>(stride, std::clamp<int64_t>(x->shape[d.axis]->hi, 1, unknownStep));
   }
@@ -55,10 +55,9 @@ static uint64_t stepBytes(const KernelSpec &spec, const ContractSpec &s, bool in
 /// has ways: lines of more drive each other out from step to step (4 rows times a transposed 4096 x 4096, x86-64-v4,
 /// tiles of 14 of its rows 8.3 ms, of 8 3.8, of 4 5.5).
 static constexpr unsigned mostTile = 14;
-static unsigned tileRows(const KernelSpec &spec, const ContractSpec &s, const Target &target, bool inB,
-                         llvm::ArrayRef<int64_t> labels) {
+static unsigned tileRows(KernelFacts &f, const Target &target, bool inB, llvm::ArrayRef<int64_t> labels) {
   if (!*target.name || labels.empty()) return mostTile;
-  uint64_t step = stepBytes(spec, s, inB, labels.back());
+  uint64_t step = stepBytes(f, inB, labels.back());
   return step && step < unknownStep && step % pageBytes == 0 ? cacheWays : mostTile;
 }
 
@@ -133,16 +132,15 @@ unsigned astra::lanesThatMove(const Target &t, UOpRef n, unsigned width) {
 /// Lanes along the image, rows down it: enough sums to hide their latency, no more (3x3 of 14 x 14: 1.5 times the speed
 /// of one row, 7 x 7: 2.4 times). All columns in one pass where that is possible, since another reads lines again; the
 /// last of several narrow vectors begins earlier.
-static void chooseDown(const KernelSpec &spec, const ContractSpec &s, const Target &target, Plan &p) {
+static void chooseDown(KernelFacts &f, const Target &target, Plan &p) {
   constexpr unsigned sums = 4, leastRows = 2, leastBytes = 16; // of a vector
-  UOpRef r = spec.rootOp;
-  auto outside =
-      llvm::make_filter_range(spec.outputs[0].layout.dims, [&](const MemoryDim &d) { return d.axis != p.nLabel; });
+  UOpRef r = f.root;
+  auto outside = llvm::make_filter_range(f.out.layout.dims, [&](const MemoryDim &d) { return d.axis != p.nLabel; });
   auto n = r->shape[p.nLabel]->constIndex();
   if (outside.empty() || !n) return;
   int64_t down = (--outside.end())->axis; // along which rows are neighbours
-  if (!llvm::is_contained(innerLabels(s, p.nLabel), down) || r->shape[down]->lo < leastRows) return;
-  unsigned lanes = movesLastVector(spec) ? lanesThatMove(target, r->shape[p.nLabel], p.lanes) : 0;
+  if (!llvm::is_contained(innerLabels(*f.contract, p.nLabel), down) || r->shape[down]->lo < leastRows) return;
+  unsigned lanes = movesLastVector(f.spec) ? lanesThatMove(target, r->shape[p.nLabel], p.lanes) : 0;
   if (lanes * byteSize(r->dtype) >= leastBytes) p.lanes = lanes;
   auto onePass = [&](unsigned vectors) {
     int64_t wide = int64_t(vectors) * p.lanes;
@@ -160,10 +158,10 @@ static void chooseDown(const KernelSpec &spec, const ContractSpec &s, const Targ
 /// Lanes along channels, rows along the image's own: as many as divide it, so that no tile goes over an edge. All
 /// channels of a pass stay in the L1 for the taps of the rows below, if all fits the L2; else a row of the
 /// image has all its channels first, in the order of memory (3x3 of 14 x 14: 1.5 times the speed, 7 x 7: 1.7 times).
-static bool chooseAcross(const KernelSpec &spec, const Target &target, llvm::ArrayRef<int64_t> rows, bool otherFitsL2,
+static bool chooseAcross(KernelFacts &f, const Target &target, llvm::ArrayRef<int64_t> rows, bool otherFitsL2,
                          Plan &p) {
   constexpr unsigned most = 7, least = 4;
-  UOpRef r = spec.rootOp;
+  UOpRef r = f.root;
   auto length = r->shape[rows.back()]->constIndex(), n = r->shape[p.nLabel]->constIndex();
   if (!length || !n || *length < least) return false;
   p.mr = most;
@@ -182,17 +180,16 @@ static bool chooseAcross(const KernelSpec &spec, const Target &target, llvm::Arr
 /// Whether the lanes' operand is worth a copy in fast memory: rows of it are far apart, many rows of the tile read it.
 /// The copy need not fit the L2: that its rows are neighbours is worth more (1.4 times the speed where it is
 /// two and a half times as large, 1.9 times where it is two thirds of it).
-static void choosePackB(Context &c, const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB,
-                        Plan &p) {
-  UOpRef r = spec.rootOp;
-  if (!unpackable(spec, s, laneInB, p).empty()) return;
-  auto k = r->indices()[s.kept]->constIndex(), n = r->shape[p.nLabel]->constIndex();
-  UOpRef rows = c.index(1);
-  for (int64_t l : p.mLabels) rows = idxMul(c, rows, r->shape[l]);
+static void choosePackB(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
+  UOpRef r = f.root;
+  if (!unpackable(f.spec, *f.contract, laneInB, p).empty()) return;
+  auto k = r->indices()[f.contract->kept]->constIndex(), n = r->shape[p.nLabel]->constIndex();
+  UOpRef rows = f.c.index(1);
+  for (int64_t l : p.mLabels) rows = idxMul(f.c, rows, r->shape[l]);
   // An operand that is computed in the kernel gains from two tiles of rows on, also where only some calls have them.
-  bool computed = llvm::none_of(spec.inputs, [&](const Placed &i) { return i.value == r->src[laneInB]; });
-  int64_t width = int64_t(p.lanes) * p.unroll, most = computed ? spec.mostRows ? spec.mostRows : rows->hi : rows->lo,
-          tiles = most / p.mr;
+  bool computed = llvm::none_of(f.spec.inputs, [&](const Placed &i) { return i.value == r->src[laneInB]; });
+  int64_t width = int64_t(p.lanes) * p.unroll,
+          most = computed ? f.spec.mostRows ? f.spec.mostRows : rows->hi : rows->lo, tiles = most / p.mr;
   if (!k || !n || *k < 128 || *n < 2 * width || tiles < (computed ? 2 : 16)) return;
   if (uint64_t(*k) * width * byteSize(r->dtype) > 3 * target.l2Bytes) return; // each worker has one
   // Two items for each core; one where an item's copy would take about a tenth of its time.
@@ -204,12 +201,12 @@ static void choosePackB(Context &c, const KernelSpec &spec, const ContractSpec &
 }
 
 /// Of a contract both of whose operands lie in panels, the elements of one; else 0.
-static unsigned panelOfBoth(const KernelSpec &spec) {
+static unsigned panelOfBoth(const KernelFacts &f) {
   unsigned least = 0;
-  for (UOpRef x : spec.rootOp->src) {
+  for (UOpRef x : f.root->src) {
     if (x->isIndex()) break;
-    auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
-    if (in == spec.inputs.end() || in->layout.isPermuted()) return 0;
+    auto in = llvm::find_if(f.spec.inputs, [&](const Placed &i) { return i.value == x; });
+    if (in == f.spec.inputs.end() || in->layout.isPermuted()) return 0;
     unsigned elements = in->layout.dims.back().modulus;
     least = least ? std::min(least, elements) : elements;
   }
@@ -219,18 +216,18 @@ static unsigned panelOfBoth(const KernelSpec &spec) {
 /// Where no operand is packed, or both are, and tiles would read the lanes' operand again and again from beyond the L2:
 /// all row labels in an item's tiles, and a long sum in parts, taken by the tiles in turn (171 to 237 GFLOP/s in
 /// x[2048, 128]^T y[2048, 512], 159 to 228 in a convolution of 512 channels, 7 x 7).
-static void chooseBlocking(const KernelSpec &spec, const ContractSpec &s, const Target &target,
-                           llvm::ArrayRef<int64_t> rows, bool laneInB, uint64_t operandBytes, Plan &p) {
+static void chooseBlocking(KernelFacts &f, const Target &target, llvm::ArrayRef<int64_t> rows, bool laneInB,
+                           uint64_t operandBytes, Plan &p) {
   constexpr int64_t least = 4, most = 64;
   const uint64_t items = target.cores / 2; // each reads the other operand anew
   // Rows that lie far apart meet in few sets of the L2.
-  int64_t deep = stepBytes(spec, s, laneInB, s.kept + s.reduced - 1) >= 2048 ? 256 : 512;
-  UOpRef r = spec.rootOp;
-  bool thread = !*target.name, moves = movesLastTile(spec); // of a GPU, which has no cache of its own
+  int64_t deep = stepBytes(f, laneInB, f.contract->kept + f.contract->reduced - 1) >= 2048 ? 256 : 512;
+  UOpRef r = f.root;
+  bool thread = !*target.name, moves = movesLastTile(f.spec); // of a GPU, which has no cache of its own
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
-  unsigned panel = panelOfBoth(spec);
-  if (p.packB || thread || !isFloat(r->dtype) || (s.unit && s.unit->block > 2) || !s.domain.empty() ||
-      !s.outside.empty() || (!panel && llvm::any_of(spec.inputs, packed)))
+  unsigned panel = panelOfBoth(f);
+  if (p.packB || thread || !isFloat(r->dtype) || (f.contract->unit && f.contract->unit->block > 2) ||
+      !f.contract->domain.empty() || !f.contract->outside.empty() || (!panel && llvm::any_of(f.spec.inputs, packed)))
     return;
   auto product = [&](auto &&labels) {
     uint64_t v = 1;
@@ -241,14 +238,15 @@ static void chooseBlocking(const KernelSpec &spec, const ContractSpec &s, const 
     return v;
   };
   constexpr uint64_t large = uint64_t(1) << 40;
-  auto inner = innerLabels(s, p.nLabel);
-  uint64_t steps = product(llvm::seq(s.kept, s.kept + s.reduced)), m = product(rows), taps = product(inner),
-           n = product(llvm::ArrayRef(p.nLabel)), all = product(llvm::seq(int64_t(0), s.kept));
+  auto inner = innerLabels(*f.contract, p.nLabel);
+  uint64_t steps = product(llvm::seq(f.contract->kept, f.contract->kept + f.contract->reduced)), m = product(rows),
+           taps = product(inner), n = product(llvm::ArrayRef(p.nLabel)),
+           all = product(llvm::seq(int64_t(0), f.contract->kept));
   // Of the other operand, a line a step.
   uint64_t width = uint64_t(p.lanes) * p.unroll, pass = steps * (width * byteSize(r->dtype) + lineBytes);
   if (steps < 256 || std::max({steps, m, taps, n, all}) > large) return;
   Plan q = p;
-  unsigned below = tileRows(spec, s, target, !laneInB, rows); // one another
+  unsigned below = tileRows(f, target, !laneInB, rows); // one another
   q.mLabels.assign(rows.begin(), rows.end());
   bool exceedsL2 = pass >= target.l2Bytes * 3 / 8;
   if (!exceedsL2) {
@@ -273,48 +271,34 @@ static void chooseBlocking(const KernelSpec &spec, const ContractSpec &s, const 
 /// 512 channels, 7 x 7, three layers in turn: 8.4 to 7.1 ms; not so of panels of 590 KB) or for that of the rows that
 /// pass in between (32 rows times weights of 64 MiB: 11.4 to 8.7 ms; where that cache has 2 MiB, 7.0 to 7.5; not so of
 /// 794 KB together). As long as there are items for some threads.
-static void chooseShared(const KernelSpec &spec, const ContractSpec &s, const Target &target, int64_t rows, bool packed,
-                         bool exceedsL2, Plan &p) {
+static void chooseShared(KernelFacts &f, const Target &target, int64_t rows, bool packed, bool exceedsL2, Plan &p) {
   constexpr unsigned fewSteps = 32, steps = 128;
   constexpr int64_t most = 20, mostTiles = 16, leastTiles = 3, fewTiles = 4, large = int64_t(1) << 20;
-  UOpRef r = spec.rootOp;
-  if (!*target.name || p.packB || p.mc || !packed || !exceedsL2 || !isFloat(r->dtype) || spec.follows ||
-      !spec.followers.empty() || !s.domain.empty() || !s.outside.empty() || !innerLabels(s, p.nLabel).empty())
+  UOpRef r = f.root;
+  if (!*target.name || p.packB || p.mc || !packed || !exceedsL2 || !isFloat(r->dtype) || f.spec.follows ||
+      !f.spec.followers.empty() || !f.contract->domain.empty() || !f.contract->outside.empty() ||
+      !innerLabels(*f.contract, p.nLabel).empty())
     return;
   int64_t columns = int64_t(p.lanes) * p.unroll, panels = 1; // in each of which the tiles lie one below another
-  for (int64_t l = 0; l < s.kept; ++l)
+  for (int64_t l = 0; l < f.contract->kept; ++l)
     if (!llvm::is_contained(p.mLabels, l)) {
       int64_t here = std::clamp<int64_t>(r->shape[l]->lo, 1, large);
       if (l == p.nLabel) here = llvm::divideCeil(here, columns);
       panels = std::min(panels * here, large);
     }
-  uint64_t bytes = uint64_t(leastSteps(spec)) * byteSize(r->dtype), ofPanel = bytes * columns, ofRows = bytes * rows;
+  uint64_t bytes = uint64_t(leastSteps(f.spec)) * byteSize(r->dtype), ofPanel = bytes * columns, ofRows = bytes * rows;
   // Rows that the L2 does not hold come from beyond it whatever the tiles do.
   bool stays = ofPanel <= target.l2Bytes * 3 / 4 && (ofPanel + ofRows <= target.l2Bytes || ofRows > target.l2Bytes);
   int64_t tiles = llvm::divideCeil(rows, p.mr),
           together = llvm::divideCeil(tiles, llvm::divideCeil(target.cores / 2, panels));
-  if (rows <= most && rows == 2 * int64_t(p.mr) && movesLastTile(spec))
+  if (rows <= most && rows == 2 * int64_t(p.mr) && movesLastTile(f.spec))
     p.mc = 2, p.kc = fewSteps;
   else if (!stays && tiles <= mostTiles && together >= leastTiles)
     p.mc = together, p.kc = together <= fewTiles ? fewSteps : steps;
 }
 
-/// Bytes of a value, at the bounds of its extents.
-static uint64_t mostBytes(UOpRef x) {
-  constexpr uint64_t large = uint64_t(1) << 40;
-  uint64_t bytes = std::max(1u, byteSize(x->dtype));
-  for (UOpRef e : x->shape) bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::clamp<int64_t>(e->hi, 1, large));
-  return bytes;
-}
-
 /// Whether the L2 holds all panels of an operand beside what passes.
 static bool fitsL2(UOpRef panels, const Target &target) { return mostBytes(panels) <= target.l2Bytes * 5 / 8; }
-
-uint64_t astra::readBytes(const KernelSpec &spec) {
-  uint64_t all = 0;
-  for (const Placed &in : spec.inputs) all = llvm::SaturatingAdd(all, mostBytes(in.value));
-  return all;
-}
 
 /// Whether a product's reads are prefetched: where they come from beyond the L2, and few tiles read the
 /// same (of many, the first one alone waits), or the lanes' operand has been copied, so that what is read after the
@@ -324,18 +308,18 @@ uint64_t astra::readBytes(const KernelSpec &spec) {
 /// (1x1 convolutions of ResNet-50, 512 channels to 256 at 28 x 28: 1.50 to 1.19 ms). Not by the short steps of narrow
 /// vectors where other taps read the same: they fit the L2 then (3x3 of 256 channels, 14 x 14, for x86-64-v3: 2.8
 /// ms, 4.2 with prefetch).
-static void choosePrefetch(const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB, Plan &p) {
+static void choosePrefetch(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
   constexpr unsigned steps = 24, fewSteps = 8, leastTile = 8; // vectors
   constexpr uint64_t fewTiles = 32, fewOfPanels = 64, large = uint64_t(1) << 40;
-  UOpRef r = spec.rootOp;
+  UOpRef r = f.root;
   bool thread = !*target.name; // of a GPU
   if (thread || !isFloat(r->dtype) || p.mr * p.unroll < leastTile) return;
-  bool plain = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == r->src[!laneInB]; });
-  if (target.vectorBytes < lineBytes && !p.packB && (s.reduced > 1 || !plain)) return;
-  uint64_t read = readBytes(spec), rows = 1;
+  bool plain = llvm::any_of(f.spec.inputs, [&](const Placed &x) { return x.value == r->src[!laneInB]; });
+  if (target.vectorBytes < lineBytes && !p.packB && (f.contract->reduced > 1 || !plain)) return;
+  uint64_t read = f.readBytes, rows = 1;
   for (int64_t l : p.mLabels)
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
-  bool packed = llvm::any_of(spec.inputs, [](const Placed &x) { return !x.layout.isPermuted(); });
+  bool packed = llvm::any_of(f.spec.inputs, [](const Placed &x) { return !x.layout.isPermuted(); });
   if (p.block && !p.packB && fitsL2(r->src[laneInB], target) && mostBytes(r->src[!laneInB]) > target.l2Bytes / 2)
     p.prefetch = fewSteps;
   else if (read > target.l2Bytes && (p.packB || rows / p.mr <= (packed ? fewOfPanels : fewTiles)))
@@ -346,15 +330,16 @@ static void choosePrefetch(const KernelSpec &spec, const ContractSpec &s, const 
 /// read by three tiles or more, but not by so many that the time in which it comes is nothing. Wherever it is: it may
 /// be in the L2, but weights of a network seldom are, since those of all layers pass through it in between (197 x 768
 /// times 768 x 3072 of 40 matrices in turn: 6.7 and 6.0 ms).
-static void choosePanelPrefetch(const KernelSpec &spec, const Target &target, bool laneInB, Plan &p) {
+static void choosePanelPrefetch(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
   constexpr int64_t longSum = 64;
   constexpr uint64_t fewTiles = 3, fewOfAhead = 8, manyTiles = 64, large = uint64_t(1) << 40;
-  UOpRef r = spec.rootOp, panels = r->src[laneInB];
-  bool packed = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
-  if (!*target.name || !packed || p.packB || p.mc || (p.block && fitsL2(panels, target)) || spec.follows ||
-      !spec.followers.empty())
+  UOpRef r = f.root, panels = r->src[laneInB];
+  bool packed =
+      llvm::any_of(f.spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
+  if (!*target.name || !packed || p.packB || p.mc || (p.block && fitsL2(panels, target)) || f.spec.follows ||
+      !f.spec.followers.empty())
     return;
-  if (leastSteps(spec) < longSum) return;
+  if (leastSteps(f.spec) < longSum) return;
   uint64_t rows = 1;
   for (int64_t l : p.mLabels) {
     if (!r->shape[l]->isConst()) return; // then nobody knows what a step's part is
@@ -378,16 +363,16 @@ static void choosePanelPrefetch(const KernelSpec &spec, const Target &target, bo
 /// again for each of these bands (3x3, 128 channels to 256, at 56 x 56: 2 % slower). By rows too where sums are short
 /// and what is written is all, in the order of memory then (2000 x 2 times 2 x 2000: 1280 and 620 us, of 16 steps 2100
 /// and 1480).
-static void chooseOrder(Context &c, const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB,
-                        Plan &p) {
+static void chooseOrder(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
   constexpr unsigned together = 16;
   constexpr int64_t shortSum = 16;
-  UOpRef r = spec.rootOp, panels = r->src[laneInB], other = r->src[!laneInB];
-  bool packed = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
-  if (!*target.name || spec.follows || p.mc) return;
+  UOpRef r = f.root, panels = r->src[laneInB], other = r->src[!laneInB];
+  bool packed =
+      llvm::any_of(f.spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
+  if (!*target.name || f.spec.follows || p.mc) return;
   if (r->shape[p.nLabel]->lo <= int64_t(p.lanes) * p.unroll) return; // one panel
   if (!packed && !p.packB) {
-    bool isShort = idxProduct(c, r->indices().slice(s.kept, s.reduced))->hi <= shortSum;
+    bool isShort = idxProduct(f.c, r->indices().slice(f.contract->kept, f.contract->reduced))->hi <= shortSum;
     if (isShort && mostBytes(r) > target.l2Bytes && fitsL2(panels, target)) p.block = 1;
     return;
   }
@@ -418,10 +403,9 @@ static void chooseWide(const Target &target, bool packed, bool exceedsL2, UOpRef
 /// GPT-2 24.9 and 23.4, though weights that the L3 holds are slower so, 768 x 3072 112 and 124 us). Of two to
 /// four rows four, which the CPU asks for by itself (4 rows, 6 vectors asked for 2.74, two so 2.21, four 1.92; 2
 /// rows 2.05, 1.85).
-static void chooseStream(const KernelSpec &spec, const Target &target, bool packed, bool exceedsL2, int64_t rows,
-                         Plan &p) {
+static void chooseStream(KernelFacts &f, const Target &target, bool packed, bool exceedsL2, int64_t rows, Plan &p) {
   constexpr unsigned streams = 2, several = 4, steps = 64, most = 4; // vectors of a tile, lines, rows
-  bool meets = uint64_t(leastSteps(spec)) * target.vectorBytes % pageBytes == 0;
+  bool meets = uint64_t(leastSteps(f.spec)) * target.vectorBytes % pageBytes == 0;
   if (!storesLines(target) || !packed || !exceedsL2 || !meets || !p.prefetch || rows > most || rows > p.mr) return;
   p.unroll = std::min(p.unroll, rows == 1 ? streams : several);
   p.prefetch = rows == 1 ? steps : 0;
@@ -441,37 +425,37 @@ static SmallVector<std::pair<int64_t, int64_t>, 4> sizesOfParts(Context &c, UOpR
 
 /// Of a kernel that computes the sums of blocks that it adds up (sumOfBlock), the labels of rows, which reuse what a
 /// block's sum reads along the lanes, in the output's memory order; nothing of another.
-static std::optional<SmallVector<int64_t>> rowsOfBlocks(const KernelSpec &spec, const ContractSpec &s, int64_t nLabel) {
-  UOpRef block = sumOfBlock(spec.rootOp);
+static std::optional<SmallVector<int64_t>> rowsOfBlocks(const KernelFacts &f, int64_t nLabel) {
+  UOpRef block = sumOfBlock(f.root);
   auto isInput = [&](const Placed &x) { return x.value == block; };
-  if (!block || llvm::any_of(spec.inputs, isInput)) return std::nullopt;
+  if (!block || llvm::any_of(f.spec.inputs, isInput)) return std::nullopt;
   ContractSpec inner = llvm::cantFail(decodeContract(block->ints));
-  SmallVector<int64_t> axisOf(s.kept + s.reduced); // of the block's result, which is no more than its labels
-  for (auto [axis, f] : llvm::enumerate(s.a)) axisOf[f.terms[0].first] = axis;
+  SmallVector<int64_t> axisOf(f.contract->kept +
+                              f.contract->reduced); // of the block's result, which is no more than its labels
+  for (auto [axis, form] : llvm::enumerate(f.contract->a)) axisOf[form.terms[0].first] = axis;
   auto inB = mentions(inner.b, inner.kept + inner.reduced);
   auto along = mentions(inB[axisOf[nLabel]] ? inner.b : inner.a, inner.kept + inner.reduced);
   SmallVector<int64_t> rows;
-  for (const MemoryDim &d : spec.outputs[0].layout.dims)
-    if (d.axis != nLabel && d.axis < s.kept && !along[axisOf[d.axis]]) rows.push_back(d.axis);
+  for (const MemoryDim &d : f.out.layout.dims)
+    if (d.axis != nLabel && d.axis < f.contract->kept && !along[axisOf[d.axis]]) rows.push_back(d.axis);
   return rows;
 }
 
-bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
-  if (!spec.rootOp || spec.rootOp->op != Op::Contract || spec.vectorIndex < 0) return false;
-  UOpRef r = spec.rootOp;
-  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+bool astra::contractPlan(KernelFacts &f, const Target &target, Plan &p) {
+  if (!f.root || f.root->op != Op::Contract || f.spec.vectorIndex < 0) return false;
+  UOpRef r = f.root;
   p.kind = PlanKind::Contract;
-  p.nLabel = spec.vectorIndex;
-  int64_t labels = s.kept + s.reduced;
-  auto inA = mentions(s.a, labels), inB = mentions(s.b, labels);
+  p.nLabel = f.spec.vectorIndex;
+  int64_t labels = f.contract->kept + f.contract->reduced;
+  auto inA = mentions(f.contract->a, labels), inB = mentions(f.contract->b, labels);
   bool laneInB = inB[p.nLabel];
   auto &other = laneInB ? inB : inA; // rows reuse the operand along which the lanes run
   SmallVector<int64_t> rows;         // in the output's memory order
-  for (const MemoryDim &d : spec.outputs[0].layout.dims)
-    if (d.axis != p.nLabel && d.axis < s.kept && !other[d.axis]) rows.push_back(d.axis);
+  for (const MemoryDim &d : f.out.layout.dims)
+    if (d.axis != p.nLabel && d.axis < f.contract->kept && !other[d.axis]) rows.push_back(d.axis);
   // Lanes of one vector: at most what lies together in a panel.
   unsigned lanes = target.vectorBytes / std::max(1u, byteSize(r->dtype));
-  for (const Placed &x : spec.inputs)
+  for (const Placed &x : f.spec.inputs)
     if (!x.layout.isPermuted() && x.layout.dims.back().modulus)
       lanes = std::min<int64_t>(lanes, x.layout.dims.back().modulus);
   uint64_t operandBytes = mostBytes(r->src[laneInB]), otherBytes = mostBytes(r->src[!laneInB]);
@@ -480,41 +464,41 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   if (auto n = r->shape[p.nLabel]->constIndex())
     while (lanes * byteSize(r->dtype) > leastBytes && lanes / 2 >= std::max<int64_t>(*n, 1)) lanes /= 2;
   // Of columns that are copied for each item the rows that are left cost little.
-  auto lanesIn = llvm::find_if(spec.inputs, [&](const Placed &x) { return x.value == r->src[laneInB]; });
-  bool packed = lanesIn != spec.inputs.end() && !lanesIn->layout.isPermuted();
+  auto lanesIn = llvm::find_if(f.spec.inputs, [&](const Placed &x) { return x.value == r->src[laneInB]; });
+  bool packed = lanesIn != f.spec.inputs.end() && !lanesIn->layout.isPermuted();
   unsigned columns = packed ? lanesIn->layout.dims.back().modulus : 0;
-  bool moves = *target.name && packed && movesLastTile(spec);
+  bool moves = *target.name && packed && movesLastTile(f.spec);
   bool exceedsL2 = operandBytes > target.l2Bytes;
   int64_t all = 1; // rows; where they are one tile, what exceeds the L2 is read once
   for (int64_t l : rows)
     all = std::min<int64_t>(all * std::clamp<int64_t>(r->shape[l]->hi, 1, mostTile + 1), mostTile + 1);
   bool once = exceedsL2 && all <= mostTile;
   uint64_t taps = 1;
-  for (UOpRef e : llvm::drop_begin(r->indices(), s.kept))
+  for (UOpRef e : llvm::drop_begin(r->indices(), f.contract->kept))
     taps = std::min(taps, mostTaps + 1) * (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : mostTaps + 1);
-  bool hasParts = !s.outside.empty() && taps > mostTaps;
-  std::optional<SmallVector<int64_t>> ofBlocks = rowsOfBlocks(spec, s, p.nLabel);
+  bool hasParts = !f.contract->outside.empty() && taps > mostTaps;
+  std::optional<SmallVector<int64_t>> ofBlocks = rowsOfBlocks(f, p.nLabel);
   Target registers = target;
   if (ofBlocks) rows = *ofBlocks, registers.vectorRegisters /= 2; // half for the sums of a block
   // A step of a matrix unit of several words is hundreds of instructions in primitives.
-  const unsigned mostSums = s.unit && s.unit->block > 2 ? 2 : ~0u;
+  const unsigned mostSums = f.contract->unit && f.contract->unit->block > 2 ? 2 : ~0u;
   auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels) {
     p.mLabels.assign(mLabels.begin(), mLabels.end());
     int64_t m = 1;
     bool fixed = true;
     for (int64_t l : mLabels) m *= std::max<int64_t>(r->shape[l]->hi, 1), fixed &= r->shape[l]->isConst();
-    if (spec.mostRows) m = spec.mostRows, fixed = true;
+    if (f.spec.mostRows) m = f.spec.mostRows, fixed = true;
     UOpRef n = r->shape[p.nLabel];
     SmallVector<std::pair<int64_t, int64_t>, 4> parts{{n->isConst() ? n->hi : 4096, fixed ? m : 4096}};
     unsigned mostVectors = 8;
     if (fixed && n->isConst() && hasParts) { // whose panels the L2 holds from one tile to the next
-      uint64_t bytes = uint64_t(leastSteps(spec)) * lanes * byteSize(r->dtype);
+      uint64_t bytes = uint64_t(leastSteps(f.spec)) * lanes * byteSize(r->dtype);
       mostVectors = std::clamp<uint64_t>(target.l2Bytes * 9 / 8 / std::max<uint64_t>(bytes, 1), 2, 8);
-      parts = sizesOfParts(c, r, p);
+      parts = sizesOfParts(f.c, r, p);
     }
-    chooseTile(p, registers, lanes, parts, moves, exceedsL2, false, panelOfBoth(spec),
-               once ? mostTile : tileRows(spec, s, target, !laneInB, mLabels), columns, mostVectors, mostSums);
-    if (target.tiles && s.unit && llvm::StringRef(s.unit->text) == "amx32" &&
+    chooseTile(p, registers, lanes, parts, moves, exceedsL2, false, panelOfBoth(f),
+               once ? mostTile : tileRows(f, target, !laneInB, mLabels), columns, mostVectors, mostSums);
+    if (target.tiles && f.contract->unit && llvm::StringRef(f.contract->unit->text) == "amx32" &&
         lanes == 16) // four tiles of sums, or fewer
       p.mr = m >= 32 ? 32 : m >= 16 ? 16 : std::max<int64_t>(m, 1), p.unroll = parts[0].first >= 32 ? 2 : 1;
   };
@@ -522,10 +506,10 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   bool isShort = *target.name && taps <= mostTaps && isFloat(r->dtype); // a GPU's threads have no tiles of this kind
   bool alsoInOther = (laneInB ? inA : inB)[p.nLabel];
   if (rows.empty()) {
-    if (isShort) chooseDown(spec, s, target, p);
+    if (isShort) chooseDown(f, target, p);
     return true;
   }
-  if (isShort && alsoInOther && !ofBlocks && chooseAcross(spec, target, rows, otherBytes <= target.l2Bytes, p))
+  if (isShort && alsoInOther && !ofBlocks && chooseAcross(f, target, rows, otherBytes <= target.l2Bytes, p))
     return true;
   // As many row labels as can be walked as one index without dividing in addresses; else the innermost alone. All of
   // them where parts are small: each reads the weights of its taps anew (960 to 256 channels, 3x3, dilation 12, 28 x
@@ -534,23 +518,22 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   Plan chosen = p;
   for (size_t k = 1; k <= rows.size(); ++k) {
     tileFor(llvm::ArrayRef<int64_t>(rows).take_back(k));
-    unsigned cost = addressCost(c, spec, p);
+    unsigned cost = f.under(p).cost;
     if (k > 1 && cost > least && !hasParts) break;
     if (k == 1 || cost <= least || hasParts) least = cost, chosen = p;
   }
   p = chosen;
   if (ofBlocks) return true;
-  choosePackB(c, spec, s, target, laneInB, p);
-  chooseBlocking(spec, s, target, rows, laneInB, operandBytes, p);
-  UOpRef down = c.index(1);
-  for (int64_t l : p.mLabels) down = idxMul(c, down, r->shape[l]);
+  choosePackB(f, target, laneInB, p);
+  chooseBlocking(f, target, rows, laneInB, operandBytes, p);
+  UOpRef down = f.c.index(1);
+  for (int64_t l : p.mLabels) down = idxMul(f.c, down, r->shape[l]);
+  if (p.mLabels.size() == rows.size()) chooseShared(f, target, down->constIndex().value_or(0), packed, exceedsL2, p);
+  if (p.mLabels.size() == rows.size() && !alsoInOther) chooseOrder(f, target, laneInB, p);
+  choosePrefetch(f, target, laneInB, p);
+  choosePanelPrefetch(f, target, laneInB, p);
   if (p.mLabels.size() == rows.size())
-    chooseShared(spec, s, target, down->constIndex().value_or(0), packed, exceedsL2, p);
-  if (p.mLabels.size() == rows.size() && !alsoInOther) chooseOrder(c, spec, s, target, laneInB, p);
-  choosePrefetch(spec, s, target, laneInB, p);
-  choosePanelPrefetch(spec, target, laneInB, p);
-  if (p.mLabels.size() == rows.size())
-    chooseStream(spec, target, packed, exceedsL2, down->constIndex().value_or(mostNumber), p);
+    chooseStream(f, target, packed, exceedsL2, down->constIndex().value_or(mostNumber), p);
   if (down->constIndex() == 1) chooseWide(target, packed, exceedsL2, r->shape[p.nLabel], p);
   return true;
 }

@@ -1,14 +1,12 @@
 //===- Choosing.h: what the files that choose and check plans share ---------===//
 #pragma once
-#include "astra/Codegen/Lower.h"
-#include "astra/Codegen/Plan.h"
-#include "astra/IR/Contract.h"
+#include "KernelFacts.h"
 
 namespace astra {
 
 /// The heuristic plan of a kernel whose lanes can run along a label of its contract; false, and `p` is not to be used,
 /// where there is none.
-bool contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan &p);
+bool contractPlan(KernelFacts &f, const Target &target, Plan &p);
 
 /// Why the operand of the lanes cannot be packed under this plan, or "".
 std::string unpackable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p);
@@ -18,9 +16,6 @@ std::string unpackable(const KernelSpec &spec, const ContractSpec &s, bool laneI
 /// the line may be shorter than a vector. One element that is left takes no mask, whatever begins where.
 unsigned lanesThatMove(const Target &t, UOpRef n, unsigned width);
 
-/// Bytes of all that a kernel reads, at the extents' bounds.
-uint64_t readBytes(const KernelSpec &spec);
-
 /// Of any number in a plan; steps of a sum that columns take together.
 inline constexpr int64_t mostNumber = 4096;
 inline constexpr unsigned mostUnrollK = 16;
@@ -28,19 +23,9 @@ inline constexpr unsigned mostUnrollK = 16;
 /// Bytes of one row of all that passes between the kernels of a fused chain.
 uint64_t passedBytes(const KernelSpec &spec);
 
-inline bool isLane(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Vector; }
-
 /// The most blocks that the chain of a contract has, where they can be lanes of a vector: it is of floats, over one
 /// label without a domain, and the operands are indexed by labels alone; else 0.
 int64_t blocksOf(UOpRef contract);
-
-/// By how many elements, of so many bytes, an address of a load grows from lane to lane.
-struct LaneStep {
-  int64_t elements;
-  unsigned bytes;
-};
-/// Of each load of a lowering that has lanes in its address.
-llvm::SmallVector<LaneStep, 4> laneSteps(Context &c, const KernelSpec &spec, const Plan &plan);
 
 /// Whether so many elements of a result with strided access exceed the L3. What is read shares it unless results are
 /// stored non-temporally (2000^2 floats transposed on Zen 4, 16 MB: 2.2 ms, 0.85 so).
@@ -60,25 +45,20 @@ Kernel lowerByDims(Context &c, const KernelSpec &spec, llvm::SmallVectorImpl<UOp
 
 /// An in-register transpose for a map with strided access to an operand; false, and `p` is as it was, where there is
 /// none or they do not pay.
-bool chooseRegisterTranspose(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
-                             Plan &p);
+bool chooseRegisterTranspose(KernelFacts &f, const Target &target, Plan &p);
 
 /// Lines of a few elements for a map with strided access to an operand; false, and `p` is as it was, where there is
 /// none.
-bool chooseInterleaved(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
-                       Plan &p);
+bool chooseInterleaved(KernelFacts &f, const Target &target, Plan &p);
 
 /// Rows of a gather along the innermost axis taken together; else `p` stays.
-void chooseGather(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents, Plan &p);
+void chooseGather(KernelFacts &f, const Target &target, Plan &p);
 
 /// Steps taken together for a contract by columns with strided access along its lanes, `line` of them in a line; else
 /// `p` stays.
-void chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRef line, Plan &p);
+void chooseSteps(KernelFacts &f, const Target &target, UOpRef line, Plan &p);
 
 /// Blocks of a chain as lanes for few long sums; else `p` stays.
-void chooseBlocks(Context &c, const KernelSpec &spec, const Target &target, Plan &p);
-
-/// What a lowering costs beside its arithmetic: loads that are not of neighbouring lanes, and divisions in addresses.
-unsigned addressCost(Context &c, const KernelSpec &spec, const Plan &plan);
+void chooseBlocks(KernelFacts &f, const Target &target, Plan &p);
 
 } // namespace astra

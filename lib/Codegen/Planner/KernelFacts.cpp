@@ -1,0 +1,34 @@
+//===- KernelFacts.cpp: what is decoded of a kernel once ---------------------===//
+// Takes:    a kernel's graph.
+// Gives:    its facts, and summaries of its lowerings.
+#include "KernelFacts.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace astra;
+
+uint64_t astra::mostBytes(UOpRef x) {
+  constexpr uint64_t large = uint64_t(1) << 40;
+  uint64_t bytes = std::max(1u, byteSize(x->dtype));
+  for (UOpRef e : x->shape) bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::clamp<int64_t>(e->hi, 1, large));
+  return bytes;
+}
+
+KernelFacts::KernelFacts(Context &c, const KernelSpec &spec)
+    : c(c), spec(spec), out(spec.outputs[0]), points(storedPoints(spec)), root(spec.rootOp),
+      laneBytes(std::max(1u, byteSize(points->dtype))), ops(0), readBytes(0) {
+  if (out.layout.dims.size() && spec.grid.empty()) extents = memory = memoryExtents(c, out.layout, points->shape);
+  if (root && root->op == Op::Contract) contract = llvm::cantFail(decodeContract(root->ints));
+  if (root && root->op == Op::Reduce) {
+    reduce = llvm::cantFail(decodeReduce(root->ints));
+    laneBytes = std::min(laneBytes, std::max(1u, byteSize(root->dtype)));
+  }
+  for (UOpRef n : topoSort(out.value)) ops += has(n->op, Elementwise);
+  for (const Placed &in : spec.inputs) readBytes = llvm::SaturatingAdd(readBytes, mostBytes(in.value));
+}
+
+const AccessSummary &KernelFacts::under(const Plan &plan) {
+  auto [at, isNew] = asked.try_emplace(text(plan));
+  if (isNew) at->second = summarize(lowerKernel(c, spec, plan), plan);
+  return at->second;
+}

@@ -1,0 +1,40 @@
+//===- KernelFacts.h: a kernel as planning sees it --------------------------===//
+// Gives:    what is decoded of a kernel once, and its lowerings under the plans that are asked about, each made and
+//           traversed once.
+// Keeps:    facts are the same for every target.
+#pragma once
+#include "AccessSummary.h"
+#include "astra/Codegen/Lower.h"
+#include "astra/IR/Contract.h"
+#include <map>
+
+namespace astra {
+
+/// Bytes of a value, at the bounds of its extents; no more than 2^40 elements an axis are counted.
+uint64_t mostBytes(UOpRef x);
+
+class KernelFacts {
+public:
+  KernelFacts(Context &c, const KernelSpec &spec);
+
+  Context &c;
+  const KernelSpec &spec;
+  const Placed &out;                    // the first output
+  UOpRef points;                        // the value at whose points it is stored
+  llvm::ArrayRef<UOpRef> extents;       // of the points in the order of memory
+  UOpRef root;                          // spec.rootOp
+  std::optional<ContractSpec> contract; // of a root that is one
+  std::optional<ReduceSpec> reduce;     // likewise
+  unsigned laneBytes;                   // of what lanes hold: the result's, or a reduction's own where they are less
+  unsigned ops;                         // elementwise ones of the result
+  uint64_t readBytes;                   // of all that the kernel reads, at the extents' bounds
+
+  /// The kernel under a plan.
+  const AccessSummary &under(const Plan &plan);
+
+private:
+  std::vector<UOpRef> memory;
+  std::map<std::string, AccessSummary> asked; // by the plan's text
+};
+
+} // namespace astra
