@@ -1,5 +1,13 @@
 //===- Target.cpp: the CPU levels, one row each ----------------------------===//
+// Takes:    MachineTable.def for levels that are planned for a kind of core.
+// Gives:    targets.
 #include "astra/Codegen/Target.h"
+#include "format/Cores.h"
+#include "llvm/ADT/STLExtras.h"
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
 
 using namespace astra;
 
@@ -50,8 +58,57 @@ static const Target rows[] = {
 
 llvm::ArrayRef<Target> astra::allTargets() { return rows; }
 
+static const Target *levelNamed(llvm::StringRef name) {
+  auto at = llvm::find_if(rows, [&](const Target &t) { return name == t.name; });
+  return at == std::end(rows) ? nullptr : at;
+}
+
+static const Core cores[] = {
+#define CORE(name, title, arch, level, l1, l2, l3, source)                                                             \
+  {name, title, Arch::arch, level, l1 * KiB, l2 * KiB, l3 * KiB, source},
+#include "format/MachineTable.def"
+};
+
+llvm::ArrayRef<Core> astra::allCores() { return cores; }
+
+const Core *astra::coreNamed(llvm::StringRef name) {
+  auto at = llvm::find_if(cores, [&](const Core &c) { return name == c.name; });
+  return at == std::end(cores) ? nullptr : at;
+}
+
+namespace {
+/// A target that was made, and what it points to.
+struct Tuned {
+  std::string name, feature;
+  std::vector<const char *> features;
+  Target target;
+};
+} // namespace
+
+const Target *astra::tunedTarget(const Target &level, const Core &core) {
+  constexpr unsigned ahead = 100; // of every other rank
+  const Target *most = levelNamed(core.level);
+  if (level.arch != core.arch || level.rank > most->rank || !levelNamed(level.name)) return nullptr;
+  static std::mutex busy;
+  static std::vector<std::unique_ptr<Tuned>> made;
+  std::lock_guard lock(busy);
+  std::string name = std::string(level.name) + "@" + core.name;
+  for (const auto &t : made)
+    if (t->name == name) return &t->target;
+  auto t = std::make_unique<Tuned>(Tuned{name, std::string(fmt::coreFeature) + core.name, level.features, level});
+  t->features.push_back(t->feature.c_str());
+  t->target.name = t->name.c_str();
+  t->target.features = t->features;
+  t->target.rank += ahead;
+  t->target.l1Bytes = core.l1Bytes, t->target.l2Bytes = core.l2Bytes, t->target.l3Bytes = core.l3Bytes;
+  t->target.onRequest = true, t->target.level = levelNamed(level.name);
+  return &made.emplace_back(std::move(t))->target;
+}
+
 const Target *astra::targetNamed(llvm::StringRef name) {
-  for (const Target &t : rows)
-    if (name == t.name) return &t;
-  return nullptr;
+  auto [level, core] = name.split('@');
+  const Target *t = levelNamed(level);
+  if (!t || !name.contains('@')) return t;
+  const Core *c = coreNamed(core);
+  return c ? tunedTarget(*t, *c) : nullptr;
 }

@@ -187,6 +187,14 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   for (const Target *target : o.targets) {
     Expected<CompiledTarget> compiled = compileFor(run, m.ctx(), *s, *target);
     if (!compiled) return compiled.takeError();
+    if (target->level && o.emit.empty()) {
+      auto of = find_if(code, [&](const CompiledTarget &c) { return c.target == target->level; });
+      if (of != code.end() && of->image.bytes == compiled->image.bytes) {
+        run.note(Twine(target->name) + " would have the kernels of " + target->level->name + " and is left out");
+        continue;
+      }
+      run.note(Twine(target->name) + " adds " + Twine(compiled->image.bytes.size()) + " bytes of code");
+    }
     code.push_back(std::move(*compiled));
   }
   std::vector<GpuPart> gpus;

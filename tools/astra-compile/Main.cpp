@@ -8,6 +8,7 @@
 #include "Options.h"
 #include "Places.h"
 #include "StandardOutput.h"
+#include "Targets.h"
 #include "astra/Import/Tokenizer.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
@@ -30,12 +31,6 @@ using namespace astra;
 using namespace astra::tool;
 
 namespace {
-
-std::string targetNames() {
-  std::vector<std::string> names;
-  for (const Target &t : allTargets()) names.push_back(t.name);
-  return llvm::join(names, ", ");
-}
 
 /// One of the words, separated by | in `choices`.
 std::function<std::string(std::string_view)> word(std::string &out, std::string choices) {
@@ -157,15 +152,6 @@ std::string gpuNames(llvm::StringRef family = "") {
   return llvm::join(names, ", ");
 }
 
-/// What --target takes.
-std::vector<std::string> targetWords() {
-  std::vector<std::string> out{"native", metalTarget().name};
-  for (const Target &t : allTargets()) out.push_back(t.name);
-  for (const char *before : {"", "emu:"})
-    for (const GpuTarget &t : allGpuTargets()) out.push_back(std::string(before) + t.name);
-  return out;
-}
-
 /// Machines that have a name in this program's language.
 constexpr llvm::StringLiteral families[] = {"cuda:", "hip:", "emu:"};
 
@@ -196,7 +182,7 @@ constexpr llvm::StringLiteral ofFiles[] = {"asset", "calibrate", "constant", "to
 
 struct CommandLine {
   Job job;
-  std::vector<std::string> targets;
+  std::vector<std::string> targets, tune;
   std::string numerics = "strict", ptxas;
   int64_t jobs = llvm::hardware_concurrency().compute_thread_count();
   bool quiet = false, json = false;
@@ -248,6 +234,11 @@ Program describe(CommandLine &c) {
            gpuNames() +
            "; emu: before a GPU that is given too adds the host build of its kernels, for astra-run --emulate",
        commas(c.targets)},
+      {"tune", "LIST",
+       "kinds of CPU cores, with commas between them: " + llvm::join(coreWords(), ", ") +
+           ": adds to the bundle the kernels of the best target that each runs, planned for its caches. "
+           "They are taken where a CPU has such cores; the bits are the same, the size is printed",
+       commas(c.tune)},
       {"ptxas", "FILE",
        "NVIDIA's assembler, which makes cubins; that of PATH or of /usr/local/cuda/bin if not given. With none the "
        "bundle carries PTX alone",
@@ -449,6 +440,7 @@ Program describe(CommandLine &c) {
   offer(p, "emit",
         {"sharding", "uop", "schedule", "plan", "tuning", "accesses", "c", "mlir", "llvm", "ptx", "asm", "metal"});
   offer(p, "target", targetWords());
+  offer(p, "tune", coreWords());
   offer(p, "qdq", {"integers", "floats"});
   offer(p, "fold", {"none", "small", "all"});
   std::vector<std::string> contracts{"strict"};
@@ -638,6 +630,7 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     if (llvm::is_contained(o.targets, t)) return "target " + name + " is given twice";
     o.targets.push_back(t);
   }
+  if (std::string wrong = addTuned(o, c.tune); !wrong.empty()) return wrong;
   if (!o.gpu && (o.emit == "mlir" || o.emit == "llvm" || o.emit == "ptx" || o.emit == "accesses"))
     return "--emit=" + o.emit + " needs the target of a GPU: --target=NAME, of " + gpuNames();
   if (!o.gpu && o.emit == "metal") return "--emit=metal needs --target=metal";

@@ -30,15 +30,32 @@ struct Target {
   unsigned cores;            // as many as a launch's items should keep at work, where it is large
   llvm::ArrayRef<const char *> features; // names of Linux's /proc/cpuinfo that must be there
   llvm::ArrayRef<const char *> clangFlags;
-  bool onRequest = false; // compiled only where it is named
-  bool tiles = false;     // AMX: 16 rows of 16 sums are a register
+  bool onRequest = false;        // compiled only where it is named
+  bool tiles = false;            // AMX: 16 rows of 16 sums are a register
+  const Target *level = nullptr; // of what is planned for a kind of core (tunedTarget)
 };
 
 /// Whether a store writes a whole line of the caches at once: only such go past them.
 inline bool storesLines(const Target &t) { return t.vectorBytes >= lineBytes; }
 
-/// The target of this name, or null.
+/// The target of this name, or null. "LEVEL@CORE" is a level planned for one kind of core (tunedTarget).
 const Target *targetNamed(llvm::StringRef name);
 llvm::ArrayRef<Target> allTargets();
+
+/// A kind of core, a row of MachineTable.def.
+struct Core {
+  const char *name, *title;
+  Arch arch;
+  const char *level; // the target of the highest rank that it runs
+  uint64_t l1Bytes, l2Bytes, l3Bytes;
+  const char *source; // of these sizes
+};
+llvm::ArrayRef<Core> allCores();
+/// The row of this name, or null.
+const Core *coreNamed(llvm::StringRef name);
+/// The level with kernels planned for the sizes of a core's caches, which needs the feature `core:NAME`: the same bits,
+/// taken before every other level where the CPU has such cores. Null where the core does not run the level. Lives as
+/// long as the program.
+const Target *tunedTarget(const Target &level, const Core &core);
 
 } // namespace astra

@@ -36,6 +36,8 @@ struct SearchReport {
 bool hostRuns(const Target &target);
 /// The best CPU target that this machine runs; null: none.
 const Target *nativeTarget();
+/// The kind of core that this machine's first CPU is, or null: a row of MachineTable.def.
+const Core *nativeCore();
 
 /// Starts from what `tuning` has for the target, else from the heuristic's plans, and puts there what it finds; a
 /// kernel whose fastest plan is the heuristic's leaves the tuning. An error leaves the tuning as it was.

@@ -1,11 +1,20 @@
 //===- Cpu.cpp: CPU feature tables ----------------------------------------===//
-// Takes:    CPUID and XGETBV, or the auxiliary vector.
+// Takes:    CPUID and XGETBV, or the auxiliary vector and MIDR_EL1.
 // Gives:    one row per feature; names are those of Linux's /proc/cpuinfo, with LLVM's spelling where it differs.
 // Keeps:    a feature counts only if the OS saves its registers. It is asked to save those of AMX.
 // Does not: cache (asked a few times per load).
 #include "Cpu.h"
+#include "format/Cores.h"
 
 using namespace astra::rt;
+
+static fmt::CpuModel cpuModel();
+
+/// Of a name of a kind of core, as cpuHasFeature; -1 of another name.
+static int hasCore(const char *name) {
+  constexpr size_t n = sizeof fmt::coreFeature - 1;
+  return strncmp(name, fmt::coreFeature, n) == 0 ? fmt::isCore(name + n, cpuModel()) : -1;
+}
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -102,7 +111,21 @@ int astra::rt::cpuHasFeature(const char *name) {
     if (!(regs[f.reg] >> f.bit & 1) || (savedState() & f.state) != f.state) return 0;
     return f.state != amxState || maySaveTiles();
   }
-  return -1;
+  return hasCore(name);
+}
+
+/// Of CPUID: leaf 0 says who made it, leaf 1 which.
+static fmt::CpuModel cpuModel() {
+  unsigned a, b, c, d;
+  fmt::CpuModel cpu;
+  if (!__get_cpuid(0, &a, &b, &c, &d)) return cpu;
+  constexpr unsigned ofAmd = 0x68747541, ofIntel = 0x756e6547; // "Auth", "Genu"
+  cpu.vendor = b == ofAmd ? fmt::Vendor::AMD : b == ofIntel ? fmt::Vendor::INTEL : fmt::Vendor::Unknown;
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return cpu;
+  cpu.family = a >> 8 & 15, cpu.model = a >> 4 & 15;
+  if (cpu.family == 6 || cpu.family == 15) cpu.model += a >> 12 & 0xf0;
+  if (cpu.family == 15) cpu.family += a >> 20 & 0xff;
+  return cpu;
 }
 
 #else
@@ -131,6 +154,15 @@ constexpr Feature features[] = {
 int astra::rt::cpuHasFeature(const char *name) {
   for (const Feature &f : features)
     if (strcmp(f.name, name) == 0) return getauxval(f.kind) >> f.bit & 1;
-  return -1;
+  return hasCore(name);
+}
+
+/// Of MIDR_EL1, which Linux lets programs read where it says so (HWCAP_CPUID): of the core that asks.
+static fmt::CpuModel cpuModel() {
+  constexpr unsigned readable = 1u << 11;
+  if (!(getauxval(AT_HWCAP) & readable)) return {};
+  uint64_t midr;
+  __asm__("mrs %0, midr_el1" : "=r"(midr));
+  return {fmt::Vendor(midr >> 24 & 0xff), 0, unsigned(midr >> 4 & 0xfff)};
 }
 #endif
