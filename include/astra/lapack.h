@@ -2,7 +2,8 @@
  * Takes:    a LAPACK with Fortran's names and 32-bit integers: OpenBLAS, the reference, MKL, BLIS with libflame.
  * Gives:    functions that bundles call by the names "lapack.cholesky", "lapack.solve" ... (docs/linalg.md), as astra.h
  *           wants them.
- * Keeps:    a failure of a matrix is data, as LAPACK's info. Any number of threads may call.
+ * Keeps:    a failure of a matrix is data, as LAPACK's info; one with an element that is not finite gives NaNs, and no
+ *           LAPACK sees it. Any number of threads may call.
  * Does not: promise bits: those of a LAPACK change with its version, the CPU and the number of its threads. No function
  *           is declared deterministic, so ASTRA_REQUIRE_STRICT refuses bundles that call them. The library needs libc
  *           alone; the LAPACK is opened when it is asked for.

@@ -3,7 +3,7 @@
 //           checked; a LAPACK by Fortran's names, with 32-bit integers.
 // Gives:    include/astra/lapack.h.
 // Keeps:    matrices are row-major here and column-major there. A symmetric one is its own transpose, A' has the
-//           factors of A the other way round; what is neither is copied.
+//           factors of A the other way round; what is neither is copied. What is not finite gives NaNs.
 // Does not: link a LAPACK, or make signs canonical.
 #include "astra/lapack.h"
 #include <cstdio>
@@ -38,14 +38,15 @@ astra_status fail(astra_diag *diag, astra_status status, const char *format, con
 astra_status openNow(const char *given, astra_diag *diag) {
   const char *asked = given ? given : std::getenv("ASTRA_LAPACK");
   const char *usual[] = {"libopenblas.so.0", "liblapack.so.3"};
+  bool isNamed = asked && *asked;
   void *library = nullptr;
-  if (asked && *asked)
+  if (isNamed)
     library = dlopen(asked, RTLD_NOW | RTLD_LOCAL);
   else
     for (const char *name : usual)
-      if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+      if (!library) library = dlopen(asked = name, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    if (asked && *asked) return fail(diag, ASTRA_UNSUPPORTED, "the LAPACK '%s' cannot be opened", asked);
+    if (isNamed) return fail(diag, ASTRA_UNSUPPORTED, "the LAPACK '%s' cannot be opened", asked);
     return fail(
         diag, ASTRA_UNSUPPORTED,
         "there is no LAPACK: neither libopenblas.so.0 nor liblapack.so.3 can be opened; install one, or name it "
@@ -57,7 +58,7 @@ astra_status openNow(const char *given, astra_diag *diag) {
       std::snprintf(symbol, sizeof(symbol), "%c%s_", "sd"[wide], names[i]);
       routines[i][wide] = dlsym(library, symbol);
       if (!routines[i][wide]) {
-        fail(diag, ASTRA_UNSUPPORTED, "the LAPACK %s has no function %s", asked && *asked ? asked : "", symbol);
+        fail(diag, ASTRA_UNSUPPORTED, "the LAPACK '%s' has no function %s", asked, symbol);
         dlclose(library);
         return ASTRA_UNSUPPORTED;
       }
@@ -87,19 +88,23 @@ struct Call {
   const astra_tensor *inputs, *outputs;
   int64_t batch = 1;
   Int m = 0, n = 0;
-  template <class T> const T *in(int i, int64_t size, int64_t b) const {
-    return static_cast<const T *>(inputs[i].data) + size * b;
-  }
-  template <class T> T *out(int i, int64_t size, int64_t b) const {
-    return static_cast<T *>(outputs[i].data) + size * b;
-  }
+  /// Matrix, or whatever has `size` elements, number b of operand (result) i.
+  template <class T> const T *in(int i, int64_t size, int64_t b) const { return first<T>(inputs[i]) + size * b; }
+  template <class T> T *out(int i, int64_t size, int64_t b) const { return first<T>(outputs[i]) + size * b; }
   int64_t &info(int i, int64_t b) const { return *out<int64_t>(i, 1, b); }
+
+private:
+  template <class T> static T *first(const astra_tensor &t) {
+    return reinterpret_cast<T *>(static_cast<char *>(t.data) + t.byte_offset);
+  }
 };
+
+bool isRowMajor(const astra_tensor &t) { return !t.buffer && !t.strides && !t.flags; }
 
 /// Whether a tensor has the batch of x and then these extents, and this dtype.
 bool isOf(const astra_tensor &t, const astra_tensor &x, int32_t dtype, std::initializer_list<int64_t> behind) {
   int32_t lead = x.ndim - 2;
-  if (t.dtype != dtype || t.ndim != lead + int32_t(behind.size())) return false;
+  if (!isRowMajor(t) || t.dtype != dtype || t.ndim != lead + int32_t(behind.size())) return false;
   for (int32_t i = 0; i < lead; ++i)
     if (t.shape[i] != x.shape[i]) return false;
   for (int64_t extent : behind)
@@ -107,7 +112,18 @@ bool isOf(const astra_tensor &t, const astra_tensor &x, int32_t dtype, std::init
   return true;
 }
 
-template <class T> constexpr T nan() { return T(__builtin_nan("")); }
+template <class T> void fillNaN(T *x, int64_t size) {
+  for (int64_t i = 0; i < size; ++i) x[i] = T(__builtin_nan(""));
+}
+
+/// How many rows of x [m, n] stand before the first with an element, `lower`: on or below the diagonal, that is not
+/// finite. Such a matrix is never given to a LAPACK: some go round for ever, or find no pivot inside of it.
+template <class T> Int finiteRows(const T *x, Int m, Int n, bool lower = false) {
+  for (Int i = 0; i < m; ++i)
+    for (Int k = 0; k < (lower ? i + 1 : n); ++k)
+      if (T value = x[size_t(i) * n + k]; value - value != 0) return i;
+  return m;
+}
 
 /// y [n, m] = the transpose of x [m, n], both row-major.
 template <class T> void transpose(const T *x, T *y, Int m, Int n) {
@@ -123,11 +139,12 @@ template <class T> astra_status cholesky(const Call &c) {
   for (int64_t b = 0; b < c.batch; ++b) {
     T *l = c.out<T>(0, size, b);
     std::memcpy(l, c.in<T>(0, size, b), size * sizeof(T));
-    call<T>(Potrf, "U", &n, l, &n, &info, size_t(1)); // the lower triangle, seen by columns
+    Int rows = finiteRows(l, n, n, true);
+    call<T>(Potrf, "U", &rows, l, &n, &info, size_t(1)); // the lower triangle, seen by columns
+    if (!info && rows < n) info = rows + 1;
     for (Int i = 0; i < n; ++i)
       for (Int k = i + 1; k < n; ++k) l[size_t(i) * n + k] = 0;
-    if (info)
-      for (int64_t i = 0; i < size; ++i) l[i] = nan<T>();
+    if (info) fillNaN(l, size);
     c.info(1, b) = info;
   }
   return ASTRA_OK;
@@ -140,7 +157,14 @@ template <class T> astra_status luFactor(const Call &c) {
   Int *pivots = places.of<Int>(k);
   if (!a || !pivots) return ASTRA_OUT_OF_MEMORY;
   for (int64_t b = 0; b < c.batch; ++b) {
-    transpose(c.in<T>(0, int64_t(m) * n, b), a, m, n);
+    const T *x = c.in<T>(0, int64_t(m) * n, b);
+    if (finiteRows(x, m, n) < m) {
+      fillNaN(c.out<T>(0, int64_t(m) * n, b), int64_t(m) * n);
+      for (Int i = 0; i < k; ++i) c.out<int64_t>(1, k, b)[i] = i;
+      c.info(2, b) = 0;
+      continue;
+    }
+    transpose(x, a, m, n);
     call<T>(Getrf, &m, &n, a, &m, pivots, &info);
     transpose(a, c.out<T>(0, int64_t(m) * n, b), n, m);
     for (Int i = 0; i < k; ++i) c.out<int64_t>(1, k, b)[i] = pivots[i] - 1;
@@ -156,13 +180,16 @@ template <class T> astra_status solve(const Call &c) {
   Int *pivots = places.of<Int>(n);
   if (!a || !y || !pivots) return ASTRA_OUT_OF_MEMORY;
   for (int64_t b = 0; b < c.batch; ++b) {
-    transpose(c.in<T>(0, int64_t(n) * n, b), a, n, n);
-    transpose(c.in<T>(1, int64_t(n) * k, b), y, n, k);
-    call<T>(Gesv, &n, &k, a, &n, pivots, y, &n, &info);
     T *x = c.out<T>(0, int64_t(n) * k, b);
-    transpose(y, x, k, n);
-    if (info)
-      for (int64_t i = 0; i < int64_t(n) * k; ++i) x[i] = nan<T>();
+    bool isFinite = finiteRows(c.in<T>(0, int64_t(n) * n, b), n, n) == n;
+    info = 0;
+    if (isFinite) {
+      transpose(c.in<T>(0, int64_t(n) * n, b), a, n, n);
+      transpose(c.in<T>(1, int64_t(n) * k, b), y, n, k);
+      call<T>(Gesv, &n, &k, a, &n, pivots, y, &n, &info);
+      transpose(y, x, k, n);
+    }
+    if (!isFinite || info) fillNaN(x, int64_t(n) * k);
     c.info(1, b) = info;
   }
   return ASTRA_OK;
@@ -178,10 +205,11 @@ template <class T> astra_status inverse(const Call &c) {
   for (int64_t b = 0; b < c.batch; ++b) {
     T *x = c.out<T>(0, size, b); // the inverse of the transpose is that of the inverse
     std::memcpy(x, c.in<T>(0, size, b), size * sizeof(T));
-    call<T>(Getrf, &n, &n, x, &n, pivots, &info);
-    if (!info) call<T>(Getri, &n, x, &n, pivots, w, &room, &info);
-    if (info)
-      for (int64_t i = 0; i < size; ++i) x[i] = nan<T>();
+    bool isFinite = finiteRows(x, n, n) == n;
+    info = 0;
+    if (isFinite) call<T>(Getrf, &n, &n, x, &n, pivots, &info);
+    if (isFinite && !info) call<T>(Getri, &n, x, &n, pivots, w, &room, &info);
+    if (!isFinite || info) fillNaN(x, size);
     c.info(1, b) = info;
   }
   return ASTRA_OK;
@@ -193,9 +221,14 @@ template <class T> astra_status qr(const Call &c) {
   T *a = turned.of<T>(size_t(m) * n), *tau = factors.of<T>(k), *w = work.of<T>(room);
   if (!a || !tau || !w) return ASTRA_OUT_OF_MEMORY;
   for (int64_t b = 0; b < c.batch; ++b) {
+    T *r = c.out<T>(1, int64_t(k) * n, b);
+    if (finiteRows(c.in<T>(0, int64_t(m) * n, b), m, n) < m) {
+      fillNaN(c.out<T>(0, int64_t(m) * k, b), int64_t(m) * k);
+      fillNaN(r, int64_t(k) * n);
+      continue;
+    }
     transpose(c.in<T>(0, int64_t(m) * n, b), a, m, n);
     call<T>(Geqrf, &m, &n, a, &m, tau, w, &room, &info);
-    T *r = c.out<T>(1, int64_t(k) * n, b);
     for (Int i = 0; i < k; ++i)
       for (Int j = 0; j < n; ++j) r[size_t(i) * n + j] = j < i ? T(0) : a[size_t(j) * m + i];
     call<T>(Orgqr, &m, &k, &k, a, &m, tau, w, &room, &info);
@@ -213,9 +246,16 @@ template <class T> astra_status eigh(const Call &c) {
   if (!a || !w || !iwork) return ASTRA_OUT_OF_MEMORY;
   for (int64_t b = 0; b < c.batch; ++b) {
     std::memcpy(a, c.in<T>(0, size, b), size * sizeof(T));
-    call<T>(Syevd, "V", "U", &n, a, &n, c.out<T>(0, n, b), w, &room, iwork, &places, &info, size_t(1), size_t(1));
-    transpose(a, c.out<T>(1, size, b), n, n);
-    c.info(2, b) = info;
+    T *values = c.out<T>(0, n, b), *vectors = c.out<T>(1, size, b);
+    info = 1;
+    if (finiteRows(a, n, n, true) == n)
+      call<T>(Syevd, "V", "U", &n, a, &n, values, w, &room, iwork, &places, &info, size_t(1), size_t(1));
+    transpose(a, vectors, n, n);
+    if (info) {
+      fillNaN(values, n);
+      fillNaN(vectors, size);
+    }
+    c.info(2, b) = info != 0;
   }
   return ASTRA_OK;
 }
@@ -233,8 +273,15 @@ template <class T> astra_status svd(const Call &c) {
   for (int64_t b = 0; b < c.batch; ++b) {
     std::memcpy(a, c.in<T>(0, int64_t(m) * n, b), size_t(m) * n * sizeof(T));
     T *u = c.out<T>(0, int64_t(m) * columns, b), *s = c.out<T>(1, k, b), *v = c.out<T>(2, int64_t(rows) * n, b);
-    call<T>(Gesdd, full ? "A" : "S", &n, &m, a, &n, s, v, &n, u, &columns, w, &room, iwork, &info, size_t(1));
-    c.info(3, b) = info;
+    info = 1;
+    if (finiteRows(a, m, n) == m)
+      call<T>(Gesdd, full ? "A" : "S", &n, &m, a, &n, s, v, &n, u, &columns, w, &room, iwork, &info, size_t(1));
+    if (info) {
+      fillNaN(u, int64_t(m) * columns);
+      fillNaN(s, k);
+      fillNaN(v, int64_t(rows) * n);
+    }
+    c.info(3, b) = info != 0;
   }
   return ASTRA_OK;
 }
@@ -246,9 +293,17 @@ template <class T> astra_status eig(const Call &c) {
   T *a = turned.of<T>(size), *v = found.of<T>(size), *w = work.of<T>(room), none = 0;
   if (!a || !v || !w) return ASTRA_OUT_OF_MEMORY;
   for (int64_t b = 0; b < c.batch; ++b) {
-    transpose(c.in<T>(0, size, b), a, n, n);
     T *re = c.out<T>(0, n, b), *im = c.out<T>(1, n, b), *x = c.out<T>(2, size, b), *y = c.out<T>(3, size, b);
-    call<T>(Geev, "N", "V", &n, a, &n, re, im, &none, &one, v, &n, w, &room, &info, size_t(1), size_t(1));
+    info = 1;
+    transpose(c.in<T>(0, size, b), a, n, n);
+    if (finiteRows(a, n, n) == n)
+      call<T>(Geev, "N", "V", &n, a, &n, re, im, &none, &one, v, &n, w, &room, &info, size_t(1), size_t(1));
+    c.info(4, b) = info != 0;
+    if (info) {
+      for (T *values : {re, im}) fillNaN(values, n);
+      for (T *vectors : {x, y}) fillNaN(vectors, size);
+      continue;
+    }
     for (Int k = 0; k < n; ++k) { // of a pair one column has the real parts, the next one the imaginary ones
       bool first = im[k] > 0 && k + 1 < n, second = im[k] < 0 && k > 0;
       const T *real = v + size_t(second ? k - 1 : k) * n, *part = v + size_t(second ? k : k + 1) * n;
@@ -257,7 +312,6 @@ template <class T> astra_status eig(const Call &c) {
         y[size_t(i) * n + k] = first ? part[i] : second ? -part[i] : T(0);
       }
     }
-    c.info(4, b) = info;
   }
   return ASTRA_OK;
 }
@@ -283,13 +337,20 @@ astra_status run(const Form &f, const astra_tensor *inputs, uint32_t numInputs, 
   const astra_tensor &x = inputs[0];
   if (x.dtype != ASTRA_F32 && x.dtype != ASTRA_F64)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "%s takes f32 or f64", f.name);
+  if (!isRowMajor(x)) return fail(diag, ASTRA_INVALID_ARGUMENT, "%s takes row-major tensors in host memory", f.name);
   if (x.ndim < 2) return fail(diag, ASTRA_INVALID_ARGUMENT, "%s takes matrices", f.name);
   int64_t m = x.shape[x.ndim - 2], n = x.shape[x.ndim - 1];
   if (m < 1 || n < 1 || m > largest || n > largest)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "%s takes matrices of 1 to 16384 rows and columns", f.name);
   if (f.square && m != n) return fail(diag, ASTRA_INVALID_ARGUMENT, "%s takes square matrices", f.name);
   Call c{inputs, outputs, 1, Int(m), Int(n)};
-  for (int32_t i = 0; i < x.ndim - 2; ++i) c.batch *= x.shape[i];
+  bool isTooLarge = false, isEmpty = false; // 0 whatever the other extents are
+  for (int32_t i = 0; i < x.ndim - 2; ++i) {
+    isEmpty |= x.shape[i] == 0;
+    isTooLarge |= x.shape[i] < 0 || __builtin_mul_overflow(c.batch, x.shape[i], &c.batch);
+  }
+  if (isEmpty) c.batch = 0;
+  if (isTooLarge && !isEmpty) return fail(diag, ASTRA_INVALID_ARGUMENT, "%s has a batch that is too large", f.name);
   if (!f.fits(c, x.dtype))
     return fail(diag, ASTRA_INVALID_ARGUMENT, "%s has operands or results of other types or shapes than it takes",
                 f.name);
@@ -314,8 +375,8 @@ constexpr Form forms[] = {
      [](const Call &c, int32_t t) {
        const astra_tensor &y = c.inputs[1];
        int64_t k = y.ndim ? y.shape[y.ndim - 1] : 0;
-       return k <= largest && isOf(y, c.inputs[0], t, {c.n, k}) && isOf(c.outputs[0], c.inputs[0], t, {c.n, k}) &&
-              isOf(c.outputs[1], c.inputs[0], ASTRA_I64, {});
+       return k >= 0 && k <= largest && isOf(y, c.inputs[0], t, {c.n, k}) &&
+              isOf(c.outputs[0], c.inputs[0], t, {c.n, k}) && isOf(c.outputs[1], c.inputs[0], ASTRA_I64, {});
      },
      solve<float>, solve<double>},
     {"lapack.inverse", 1, 2, true,
