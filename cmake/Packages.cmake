@@ -60,9 +60,17 @@ bundle on several processes.")
 
 astra_package(development libastra-rt-dev libdevel "development files of Astra's runtime"
 "Headers for C and C++, static libraries, a CMake package and files for
-pkg-config, of libastra_rt, libastra_ops, libastra_ranks, libastra_text and
-libastra_verify.")
+pkg-config, of libastra_rt, libastra_lapack, libastra_ops, libastra_ranks,
+libastra_text and libastra_verify.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libastra-rt1 ${exact}")
+
+astra_package(lapack libastra-lapack1 libs "factorizations for bundles by a LAPACK of the host"
+"libastra_lapack gives bundles that ask for them Cholesky, LU, QR, eigenvalues
+and singular values of a LAPACK, which it opens when it is asked to. Their bits
+are those of that library, of the CPU and of its threads.")
+set(CPACK_DEBIAN_LAPACK_PACKAGE_RECOMMENDS "libopenblas0 | liblapack3")
+set(CPACK_DEBIAN_LAPACK_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/packaging/debian/triggers)
+string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libastra-lapack1 ${exact}")
 
 if(TARGET AstraVerify)
   astra_package(verify libastra-verify1 libs "signatures of bundles made by astra-compile"

@@ -15,7 +15,7 @@ from pathlib import Path
 from tree import ABI, HASH, ROOT, Failed, expect, run, version
 
 SUITE = "bookworm"
-COMPONENTS = {"astra-compiler", "libastra-rt1", "libastra-rt-dev", "libastra-verify1"}
+COMPONENTS = {"astra-compiler", "libastra-rt1", "libastra-rt-dev", "libastra-verify1", "libastra-lapack1"}
 
 
 def mirror():
@@ -136,7 +136,7 @@ class Packages:
 
     def develop(self, root, quiet, silent):
         """libastra-rt-dev in the same root: plain C with pkg-config, as a user's build does it."""
-        packages = [f"/tmp/{self.deb(p).name}" for p in ("libastra-rt-dev", "libastra-verify1")]
+        packages = [f"/tmp/{self.deb(p).name}" for p in ("libastra-rt-dev", "libastra-verify1", "libastra-lapack1")]
         run("chroot", root, *quiet, "install", "gcc", "libc6-dev", "pkg-config", *packages, env=silent)
         for how in "", "-static":
             run("chroot", root, "sh", "-c", f"cd /tmp && gcc -std=c99 {how} client.c "

@@ -82,12 +82,13 @@ class Tree:
         expect("files that differ from those of another prefix", different, [])
 
     def parts_make_the_whole(self):
-        for part in "runtime", "verify", "development", "compiler":
+        for part in "runtime", "verify", "lapack", "development", "compiler":
             self.install(self.work / "parts" / part, "--component", part)
-        parts = [files_in(self.work / "parts" / p) for p in ("runtime", "verify", "development", "compiler")]
+        parts = [files_in(self.work / "parts" / p) for p in ("runtime", "verify", "lapack", "development", "compiler")]
         licence = ["share/doc/astra/LICENSE", "share/doc/astra/NOTICE"]
         expect("the runtime's files", parts[0], ["lib/libastra_ops.astra", "lib/libastra_ops.so.1", "lib/libastra_ops.so.1.0.0", "lib/libastra_ranks.so.1", "lib/libastra_ranks.so.1.0.0", "lib/libastra_rt.so.1", "lib/libastra_rt.so.1.0.0", "lib/libastra_text.so.1", "lib/libastra_text.so.1.0.0", *licence])
         expect("the verifier's files", parts[1], ["lib/libastra_verify.so.1", "lib/libastra_verify.so.1.0.0", *licence])
+        expect("the files of a LAPACK's functions", parts[2], ["lib/libastra_lapack.so.1", "lib/libastra_lapack.so.1.0.0", *licence])
         expect("all components", sorted(set(sum(parts, []))), files_in(self.work / "first"))
 
     def a_moved_tree_works(self):
@@ -137,6 +138,9 @@ class Tree:
         ops = self.work / "ops-shared"
         run(*strict, HERE / "ops.c", *self.pkg_config("--cflags", "--libs", "astra-ops"), "-o", ops)
         expect("sums", run(ops, env={"LD_LIBRARY_PATH": str(self.prefix / "lib")}).split(), SUMS)
+        lapack = self.work / "lapack-shared"
+        run(*strict, HERE / "lapack.c", *self.pkg_config("--cflags", "--libs", "astra-lapack"), "-o", lapack)
+        self.check_lapack(lapack, {"LD_LIBRARY_PATH": str(self.prefix / "lib")})
         text = self.work / "text-static"
         run(*strict, "-static", HERE / "text.c", *self.pkg_config("--static", "--cflags", "--libs", "astra-text"), "-o", text)
         self.check_tokens(text)
@@ -150,6 +154,11 @@ class Tree:
         model.write_text(TOKENIZER)
         run(self.prefix / "bin/astra-text", model, "-o", blob)
         expect("tokens", run(program, blob, "abcab").split(), run(self.prefix / "bin/astra-text", blob, "abcab").split())
+
+    def check_lapack(self, program, env=None):
+        """Functions of a LAPACK where there is one; a sentence where there is none."""
+        said = run(program, env={**(env or {}), "ASTRA_LAPACK": "no-such-library.so"})
+        expect("without a LAPACK", said, "the LAPACK 'no-such-library.so' cannot be opened\n")
 
     def check_signatures(self, program):
         key, bundle = self.work / "key", self.work / "signed.astra"
@@ -178,6 +187,7 @@ class Tree:
         for program in "ranks", "ranks_static":
             said = run(self.prefix / "bin/astra-launch", "-n", 2, project / program)
             expect("ranks", sorted(said.splitlines()), [f"rank {r} of 2, shm: 2000" for r in range(2)])
+        self.check_lapack(project / "lapack")
         for program in "text", "text_static":
             self.check_tokens(project / program)
 

@@ -1,5 +1,6 @@
 # Where the libraries, the headers, the CMake package and the pkg-config files go. Components: runtime (libastra_rt.so.1,
-# libastra_ops.so.1, libastra_ranks.so.1 and libastra_text.so.1; the bundle of operations: lib/Ops/module), verify (libastra_verify.so.1) and development (what a program that uses them is compiled with).
+# libastra_ops.so.1, libastra_ranks.so.1 and libastra_text.so.1; the bundle of operations: lib/Ops/module), verify
+# (libastra_verify.so.1), lapack (libastra_lapack.so.1) and development (what a program that uses them is compiled with).
 # Nothing that is written names an absolute folder, so that the tree can be moved, and installed under any prefix.
 include(CMakePackageConfigHelpers)
 
@@ -11,8 +12,8 @@ function(astra_install_library target component)
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endfunction()
 
-set(astra_headers astra.h astra.hpp async.hpp ops.def ops.h ops.hpp ranks.h tensor.h tensor.hpp text.h)
-set(astra_pkg_config astra-ops astra-ranks astra-rt astra-text)
+set(astra_headers astra.h astra.hpp async.hpp lapack.h ops.def ops.h ops.hpp ranks.h tensor.h tensor.hpp text.h)
+set(astra_pkg_config astra-lapack astra-ops astra-ranks astra-rt astra-text)
 astra_install_library(AstraRuntime runtime)
 astra_install_library(AstraRuntimeStatic development)
 astra_install_library(AstraOps runtime)
@@ -21,6 +22,7 @@ astra_install_library(AstraRanks runtime)
 astra_install_library(AstraRanksStatic development)
 astra_install_library(AstraText runtime)
 astra_install_library(AstraTextStatic development)
+astra_install_library(AstraLapack lapack)
 if(TARGET AstraVerify)
   list(APPEND astra_headers verify.h)
   list(APPEND astra_pkg_config astra-verify)
@@ -33,7 +35,7 @@ foreach(header IN LISTS astra_headers)
 endforeach()
 
 # The licence goes with every part. Debian's packages say it their own way (cmake/PackagesFinish.cmake).
-foreach(component runtime verify development compiler)
+foreach(component runtime verify lapack development compiler)
   install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/../../LICENSE ${CMAKE_CURRENT_SOURCE_DIR}/../../NOTICE
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT ${component})
 endforeach()
