@@ -3,6 +3,7 @@
 
 use crate::element::Element;
 use crate::error::{check, Error, Result};
+use crate::function::Functions;
 use crate::sys;
 use crate::view::{described, View, ViewMut};
 use std::ffi::{CStr, CString};
@@ -54,7 +55,7 @@ macro_rules! handle {
 
 handle!(
     /// The library's hooks. Everything else is made of one.
-    Runtime, RuntimeBox, astra_runtime_free {}
+    Runtime, RuntimeBox, astra_runtime_free { functions: Functions }
 );
 handle!(
     /// One CPU with its threads, or one GPU.
@@ -81,7 +82,7 @@ impl Runtime {
     pub fn new() -> Result<Runtime> {
         let mut raw = null_mut();
         check(|diag| unsafe { sys::astra_runtime_init(&mut raw, null(), diag) })?;
-        Ok(Runtime(Arc::new(RuntimeBox { raw })))
+        Ok(Runtime(Arc::new(RuntimeBox { raw, functions: Functions::default() })))
     }
 }
 

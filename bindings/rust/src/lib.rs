@@ -39,6 +39,7 @@
 mod call;
 mod element;
 mod error;
+mod function;
 mod handles;
 mod sys;
 mod view;
@@ -46,5 +47,6 @@ mod view;
 pub use call::{scope, Promise, Scope};
 pub use element::{Bool, Complex, Element, BF16, F16};
 pub use error::{Error, Result};
+pub use function::{Argument, ArgumentMut, Declared, Failure};
 pub use handles::{version, Bundle, Device, Entry, Loaded, Runtime, Session, Stream, TensorInfo};
 pub use view::{Input, Output, View, ViewMut};

@@ -6,6 +6,7 @@ use std::os::raw::{c_char, c_void};
 pub const MAX_RANK: usize = 16;
 pub const OK: i32 = 0;
 pub const NOT_READY: i32 = 40;
+pub const FUNCTION_FAILED: i32 = 54;
 pub const CALL_ALLOW_COPY: u32 = 1;
 pub const VIEW_CONJUGATE: u32 = 1;
 
@@ -128,6 +129,15 @@ pub struct Call {
     pub flags: u32,
 }
 
+pub type FunctionFn = unsafe extern "C" fn(
+    this: *mut c_void,
+    inputs: *const Tensor,
+    num_inputs: u32,
+    outputs: *const Tensor,
+    num_outputs: u32,
+    diag: *mut Diag,
+) -> i32;
+
 /// A struct of all zeros but for its size.
 ///
 /// # Safety
@@ -146,6 +156,14 @@ extern "C" {
 
     pub fn astra_runtime_init(out: *mut *mut Runtime, options: *const c_void, diag: *mut Diag) -> i32;
     pub fn astra_runtime_free(runtime: *mut *mut Runtime) -> i32;
+    pub fn astra_runtime_register(
+        runtime: *mut Runtime,
+        name: *const c_char,
+        function: Option<FunctionFn>,
+        this: *mut c_void,
+        flags: u32,
+        diag: *mut Diag,
+    ) -> i32;
     pub fn astra_device_init(
         out: *mut *mut Device,
         runtime: *mut Runtime,
