@@ -303,6 +303,7 @@ typedef struct astra_pool_stats {
   uint64_t peak_in_use;
   uint64_t fresh;    /* requests that took new memory */
   uint64_t recycled; /* requests served by a block used before */
+  uint64_t in_order; /* of them, by a block that calls in flight still have (astra_buffer_init_on) */
 } astra_pool_stats;
 
 /* A freed block serves later requests of its size or less; a block that a call in flight uses is not reused before the
@@ -316,6 +317,12 @@ ASTRA_API astra_status astra_pool_trim(astra_pool *pool);
 
 /* 64-byte aligned, content undefined. bytes may be 0. Of a GPU it is memory of the GPU. */
 ASTRA_API astra_status astra_buffer_init(astra_buffer **out, astra_pool *pool, uint64_t bytes, astra_diag *diag);
+/* The same for what `stream` does next: a freed block that calls in flight still use serves too, if all of these end
+ * before, as the order of streams and promises says; nobody waits. Its memory is yours once a call or copy has written
+ * it: what comes before on the stream may still use it, so the host does not touch it by its address, and calls of
+ * other streams come after that one. */
+ASTRA_API astra_status astra_buffer_init_on(astra_buffer **out, astra_pool *pool, astra_stream *stream, uint64_t bytes,
+                                            astra_diag *diag);
 /* A view of bytes offset .. offset + bytes; it keeps the block alive. Views of one block that do not overlap may be
  * written by several streams at once. */
 ASTRA_API astra_status astra_buffer_init_view(astra_buffer **out, astra_buffer *parent, uint64_t offset, uint64_t bytes,

@@ -133,7 +133,8 @@ struct Device : Handle<astra_device, astra_device_free> {
   Device(const Runtime &runtime, const char *name, const Options &options) {
     astra_device_options o = ASTRA_INIT(astra_device_options);
     o.num_threads = options.threads, o.level = options.level, o.executor = options.executor;
-    o.spin_ns = options.spin_ns, o.emulator = options.emulator, o.driver = options.driver, o.flags = options.flags, o.node = options.node, o.sysfs = options.sysfs;
+    o.spin_ns = options.spin_ns, o.emulator = options.emulator, o.driver = options.driver, o.flags = options.flags,
+    o.node = options.node, o.sysfs = options.sysfs;
     check([&](astra_diag *d) { return astra_device_init(&handle, runtime.get(), name, &o, d); });
   }
   /// 1, 0, or -1 for a name that is not known.
@@ -404,7 +405,8 @@ struct Promise : Handle<astra_promise, astra_promise_free> {
     check([&](astra_diag *d) { return astra_promise_output_shape(handle, output, extents, &rank, d); });
     return {extents, extents + rank};
   }
-  /// Calls fn(self, status) once, when it has ended; astra.h says on which thread. astra/async.hpp has what is built on it.
+  /// Calls fn(self, status) once, when it has ended; astra.h says on which thread. astra/async.hpp has what is built on
+  /// it.
   void onReady(astra_ready_fn fn, void *self) const {
     check([&](astra_diag *d) { return astra_promise_on_ready(handle, fn, self, d); });
   }
@@ -442,6 +444,12 @@ struct Stream : Handle<astra_stream, astra_stream_free> {
   /// What it was submitted and what it had to wait for.
   astra_stream_stats stats() const {
     return ask<astra_stream_stats>([&](astra_stream_stats *out) { return astra_stream_get_stats(handle, out); });
+  }
+  /// Memory for what is submitted from now on: see astra_buffer_init_on.
+  Buffer buffer(const Pool &pool, uint64_t bytes) const {
+    Buffer buffer;
+    check([&](astra_diag *d) { return astra_buffer_init_on(buffer.out(), pool.get(), handle, bytes, d); });
+    return buffer;
   }
   /// Queue a copy to or from a buffer; the memory must stay until it has ended.
   Promise write(const Buffer &to, uint64_t offset, const void *from, uint64_t bytes) const {

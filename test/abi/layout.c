@@ -115,12 +115,13 @@ AT(astra_pool_options, flags, 16);
 AT(astra_pool_options, node, 20);
 AT(astra_pool_options, sysfs, 24);
 
-SIZE(astra_pool_stats, 48);
+SIZE(astra_pool_stats, 56);
 AT(astra_pool_stats, bytes_held, 8);
 AT(astra_pool_stats, bytes_in_use, 16);
 AT(astra_pool_stats, peak_in_use, 24);
 AT(astra_pool_stats, fresh, 32);
 AT(astra_pool_stats, recycled, 40);
+AT(astra_pool_stats, in_order, 48);
 
 SIZE(astra_stream_stats, 32);
 AT(astra_stream_stats, tasks, 8);

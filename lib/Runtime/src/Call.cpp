@@ -302,7 +302,7 @@ Status Submit::queue(astra_promise **out) {
       session->tick = runtime->next[stream->number];
       session->nextInFlight = runtime->flight;
       runtime->flight = session;
-      for (uint32_t i = 0; i < session->numBlocks; i++) retain(session->blocks[i]);
+      for (uint32_t i = 0; i < session->numBlocks; i++) retain(session->blocks[i], session->streamNumber, session->tick);
       for (uint32_t i = 0; i < session->task.numAfter; i++) retain(session->after[i]);
       if (out) retain(promise);
       starts = append(stream, session->task);

@@ -18,7 +18,20 @@ struct Block {
   astra_pool *pool;
   Block *before, *behind;     ///< in its segment; null at the ends
   std::atomic<uint32_t> refs; ///< buffers, and calls in flight
+  uint32_t buffers;           ///< of them; with pool.mutex locked
   bool isFree;
+
+  // The last tasks that have had it since it was taken, of each stream; with runtime.order locked.
+  struct Use {
+    uint32_t stream;
+    uint64_t tick;
+  };
+  static constexpr uint32_t kMostUses = 4;
+  Use uses[kMostUses];
+  uint32_t numUses; ///< more than kMostUses: not known
+
+  // While only calls have it.
+  Block *beforeBusy, *behindBusy;
 
   // While it is free.
   uint32_t priority;

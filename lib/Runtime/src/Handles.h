@@ -102,6 +102,8 @@ struct astra_device : astra::rt::Handle {
 namespace astra::rt {
 
 void retain(Block *block);
+/// For task `tick` of a stream; runtime.order is locked.
+void retain(Block *block, uint32_t stream, uint64_t tick);
 /// The last one gives the block back to its pool.
 void release(Block *block);
 
@@ -116,6 +118,7 @@ struct astra_pool : astra::rt::Handle {
   uint32_t node, flags; ///< as in astra_pool_options
   astra::rt::Mutex mutex;
   astra::rt::FreeBlocks whole, parts;      ///< free segments, and free parts of others
+  astra::rt::Block *busy = nullptr;        ///< those that only calls in flight have, the last one first
   astra::rt::Block *spareBlocks = nullptr; ///< descriptions without memory, by `behind`
   astra_buffer *spareBuffers = nullptr;    ///< those that were freed
   uint64_t made = 0;                       ///< blocks so far

@@ -14,8 +14,15 @@
 // would keep all of it from those who want much; and before new memory is taken, segments that are whole go back if
 // more than 1.25 of the largest use so far would be held. Where memory is short neither rule stands in the way: what
 // fits is carved, what is whole goes back.
-#include "Device.h"
+//
+// Note [Blocks of calls in flight]
+// A block whose buffers were freed stays with the calls in flight that have it. A request on behalf of a stream takes
+// such a block at once if all of these calls are ordered before what the stream does next: their clocks say so (Note
+// [Order between calls] in Stream.cpp). It is not split, and at most twice what was asked for. Who uses the new buffer
+// on another stream is held to the order of calls like any other: the old calls are in flight, and their tensors share
+// memory with his.
 #include "Numa.h"
+#include "Stream.h"
 
 using namespace astra::rt;
 
@@ -36,6 +43,7 @@ Block *makeBlock(astra_pool *pool, void *memory, uint64_t bytes) {
   block->memory = memory, block->bytes = bytes, block->pool = pool;
   block->before = block->behind = nullptr;
   block->isFree = false;
+  block->buffers = block->numUses = 0;
   uint64_t mixed = ++pool->made * 0x9e3779b97f4a7c15; // Fibonacci hashing: numbers in a row far apart
   block->priority = uint32_t((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9 >> 32);
   return block;
@@ -68,6 +76,7 @@ Block *takeFree(astra_pool *pool, uint64_t bytes, bool carvesAll) {
   bool takesPart = part && (!whole || (*part)->bytes <= (*whole)->bytes);
   Block *block = takesPart ? pool->parts.take(part) : pool->whole.take(whole);
   block->isFree = false;
+  block->numUses = 0;
   split(block, bytes);
   return block;
 }
@@ -143,7 +152,58 @@ void astra::rt::retain(Block *block) {
   if (block) block->refs.fetch_add(1, std::memory_order_relaxed);
 }
 
+void astra::rt::retain(Block *block, uint32_t stream, uint64_t tick) {
+  if (!block) return;
+  retain(block);
+  uint32_t i = 0, known = block->numUses < Block::kMostUses ? block->numUses : Block::kMostUses;
+  while (i < known && block->uses[i].stream != stream) i++;
+  if (i == Block::kMostUses)
+    block->numUses = i + 1;
+  else
+    block->uses[i] = {stream, tick}, block->numUses += i == known;
+}
+
 namespace {
+
+/// The last buffer of the block was freed, and calls have it; or they no longer do. The pool is locked.
+void addBusy(Block *block) {
+  astra_pool *pool = block->pool;
+  block->beforeBusy = nullptr, block->behindBusy = pool->busy;
+  if (pool->busy) pool->busy->beforeBusy = block;
+  pool->busy = block;
+}
+void removeBusy(Block *block) {
+  (block->beforeBusy ? block->beforeBusy->behindBusy : block->pool->busy) = block->behindBusy;
+  if (block->behindBusy) block->behindBusy->beforeBusy = block->beforeBusy;
+}
+
+/// Whether all tasks that have had the block end before what the stream does next. runtime.order is locked.
+bool isBefore(const Block *block, const astra_stream *stream) {
+  if (block->numUses > Block::kMostUses) return false;
+  for (uint32_t i = 0; i < block->numUses; i++) {
+    const Block::Use &use = block->uses[i];
+    if (use.stream >= stream->clock.size() || stream->clock[use.stream] < use.tick) return false;
+  }
+  return true;
+}
+
+/// The smallest block of `bytes` to twice as many that calls before the stream's next task have, counted; null if there
+/// is none among the last ones. The pool and runtime.order are locked.
+Block *takeBusy(astra_pool *pool, const astra_stream *stream, uint64_t bytes) {
+  constexpr uint32_t most = 256;
+  Block *best = nullptr;
+  uint32_t seen = 0;
+  for (Block *b = pool->busy; b && seen++ < most; b = b->behindBusy)
+    if (b->bytes >= bytes && b->bytes / 2 <= bytes && (!best || b->bytes < best->bytes) && isBefore(b, stream))
+      best = b;
+  if (!best) return nullptr;
+  uint32_t refs = best->refs.load(std::memory_order_relaxed);
+  do
+    if (!refs) return nullptr; // the last call has let it go, and waits for the pool
+  while (!best->refs.compare_exchange_weak(refs, refs + 1, std::memory_order_acquire, std::memory_order_relaxed));
+  removeBusy(best);
+  return best;
+}
 
 /// The block is free again, one with its free neighbours. The pool is locked.
 void giveBack(Block *block) {
@@ -190,6 +250,7 @@ void astra::rt::release(Block *block) {
   astra_pool *pool = block->pool;
   {
     Lock lock(pool->mutex);
+    removeBusy(block);
     giveBack(block);
   }
   pool->users--;
@@ -252,16 +313,29 @@ astra_status astra_pool_trim(astra_pool *pool) {
   return ASTRA_OK;
 }
 
-astra_status astra_buffer_init(astra_buffer **out, astra_pool *pool, uint64_t bytes, astra_diag *diag) {
-  if (Status s = checkHandle(pool, "the pool", diag)) return s;
+/// `stream`: on whose behalf; null: nobody's.
+static Status initBuffer(astra_buffer **out, astra_pool *pool, const astra_stream *stream, uint64_t bytes,
+                         astra_diag *diag) {
   if (!out) return fail(diag, ASTRA_INVALID_ARGUMENT, "out is NULL; give the address of a pointer");
   if (Status s = checkDevice(pool->device, diag)) return s;
   progress(pool->device);
   uint64_t rounded;
   if (!roundUp(bytes, bytes < 65536 ? kBlockAlign : 4096, rounded) || rounded > INT64_MAX)
     return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for %llu bytes", static_cast<unsigned long long>(bytes));
+  astra_buffer *buffer = nullptr;
+  if (stream && bytes) {
+    Lock order(pool->runtime->order);
+    Lock lock(pool->mutex);
+    buffer = makeBuffer(pool, nullptr, 0, bytes);
+    if (buffer && (buffer->block = takeBusy(pool, stream, rounded))) {
+      buffer->block->buffers = 1;
+      pool->stats.recycled++, pool->stats.in_order++;
+      *out = buffer;
+      return ASTRA_OK;
+    }
+  }
   Lock lock(pool->mutex);
-  astra_buffer *buffer = makeBuffer(pool, nullptr, 0, bytes);
+  if (!buffer) buffer = makeBuffer(pool, nullptr, 0, bytes);
   if (!buffer) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a buffer");
   if (bytes) {
     Block *block = takeFree(pool, rounded, isAbove(pool, rounded));
@@ -280,11 +354,26 @@ astra_status astra_buffer_init(astra_buffer **out, astra_pool *pool, uint64_t by
     pool->stats.bytes_in_use += block->bytes;
     if (pool->stats.bytes_in_use > pool->stats.peak_in_use) pool->stats.peak_in_use = pool->stats.bytes_in_use;
     block->refs.store(1, std::memory_order_relaxed);
+    block->buffers = 1;
     buffer->block = block;
     pool->users++;
   }
   *out = buffer;
   return ASTRA_OK;
+}
+
+astra_status astra_buffer_init(astra_buffer **out, astra_pool *pool, uint64_t bytes, astra_diag *diag) {
+  if (Status s = checkHandle(pool, "the pool", diag)) return s;
+  return initBuffer(out, pool, nullptr, bytes, diag);
+}
+
+astra_status astra_buffer_init_on(astra_buffer **out, astra_pool *pool, astra_stream *stream, uint64_t bytes,
+                                  astra_diag *diag) {
+  if (Status s = checkHandle(pool, "the pool", diag)) return s;
+  if (Status s = checkHandle(stream, "the stream", diag)) return s;
+  if (stream->device != pool->device)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "the stream is of another device than the pool; make one on its device");
+  return initBuffer(out, pool, stream, bytes, diag);
 }
 
 astra_status astra_buffer_init_view(astra_buffer **out, astra_buffer *parent, uint64_t offset, uint64_t bytes,
@@ -299,6 +388,7 @@ astra_status astra_buffer_init_view(astra_buffer **out, astra_buffer *parent, ui
   Lock lock(parent->pool->mutex);
   astra_buffer *view = makeBuffer(parent->pool, parent->block, parent->offset + offset, bytes);
   if (!view) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a view");
+  if (parent->block) parent->block->buffers++;
   retain(parent->block);
   *out = view;
   return ASTRA_OK;
@@ -309,10 +399,15 @@ astra_status astra_buffer_free(astra_buffer **buffer) {
   if (Status s = checkHandle(*buffer, "the buffer", nullptr)) return s;
   astra_pool *pool = (*buffer)->pool;
   Block *block = (*buffer)->block;
-  bool isLast = block && block->refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  bool isLast = false;
   {
     Lock lock(pool->mutex);
-    if (isLast) giveBack(block);
+    bool hasOthers = block && --block->buffers;
+    isLast = block && block->refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (isLast)
+      giveBack(block);
+    else if (block && !hasOthers)
+      addBusy(block);
     dropBuffer(*buffer);
   }
   pool->users -= 1 + isLast;

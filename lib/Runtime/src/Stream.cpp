@@ -458,7 +458,7 @@ Status queueTask(astra_stream *stream, astra_promise *after, const Transfer &tra
     if (placed) {
       if (after) retain(after);
       if (out) retain(promise);
-      retain(transfer.block);
+      retain(transfer.block, stream->number, runtime->next[stream->number]);
       starts = append(stream, *task);
     }
   }

@@ -417,9 +417,9 @@ PyObject *poolStats(PyObject *self, PyObject *) {
   if (astra_status status = astra_pool_get_stats(boxOf<LoadedBox>(self).device->pool, &s))
     return raise(status, "the pool cannot be asked");
   using Number = unsigned long long;
-  return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K}", "bytes_held", Number(s.bytes_held), "bytes_in_use",
+  return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K}", "bytes_held", Number(s.bytes_held), "bytes_in_use",
                        Number(s.bytes_in_use), "peak_in_use", Number(s.peak_in_use), "fresh", Number(s.fresh),
-                       "recycled", Number(s.recycled));
+                       "recycled", Number(s.recycled), "in_order", Number(s.in_order));
 }
 
 PyObject *trim(PyObject *self, PyObject *) {
