@@ -27,6 +27,7 @@ public:
   explicit HeaderReader(string_view text) : rest(text) {}
   /// False and what is wrong in `error`.
   bool parse(SafetensorsHeader &out);
+  bool parse(SafetensorsIndex &out);
   string error;
 
 private:
@@ -215,6 +216,31 @@ bool HeaderReader::parse(SafetensorsHeader &out) {
   return rest.empty() || fail("something follows the object " + where());
 }
 
+bool HeaderReader::parse(SafetensorsIndex &out) {
+  bool given[2] = {};
+  bool good = object([&](const string &key) {
+    bool isMap = key == "weight_map";
+    if (!isMap && key != "metadata") return fail("has a key '" + key + "', which is not known");
+    if (given[isMap]) return fail("'" + key + "' is there twice");
+    given[isMap] = true;
+    return object([&](const string &name) {
+      string value;
+      uint64_t number = 0;
+      blanks();
+      bool isNumber = !isMap && !rest.starts_with('"');
+      if (isNumber ? !integer(number) : !text(value)) return false;
+      if (isMap && (value.empty() || value == "." || value == ".." || value.find_first_of("/\\") != value.npos))
+        return fail("'" + name + "' is in no file of the folder");
+      if (isNumber) value = std::to_string(number);
+      return (isMap ? out.files : out.metadata).emplace(name, value).second || fail("'" + name + "' is there twice");
+    });
+  });
+  if (!good) return false;
+  blanks();
+  if (!rest.empty()) return fail("something follows the object " + where());
+  return given[1] || fail("has no \"weight_map\"");
+}
+
 /// The tensors in the order of their data, which they must cover.
 bool order(std::vector<SafetensorsPlace> &places, uint64_t bytes, string &error) {
   std::vector<const string *> names;
@@ -253,5 +279,13 @@ bool astra::readSafetensorsHeader(string_view json, uint64_t dataBytes, Safetens
   HeaderReader reader(json);
   if (reader.parse(out)) return order(out.tensors, dataBytes, error);
   error = "the header of the .safetensors file: " + reader.error;
+  return false;
+}
+
+bool astra::readSafetensorsIndex(string_view json, SafetensorsIndex &out, string &error) {
+  out = {};
+  HeaderReader reader(json);
+  if (reader.parse(out)) return true;
+  error = "the index of .safetensors files: " + reader.error;
   return false;
 }

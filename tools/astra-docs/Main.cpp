@@ -435,6 +435,9 @@ A checkpoint is a `.safetensors` file of every state. Its metadata hold the plac
   kill leaves the one before, and perhaps a file `NAME.tmp-...`, which can go.
 - `--resume FILE` goes on to the same bytes of weights and log. Another seed, batch, log or other data are refused; more epochs are not.
 - Any bundle with the same states will do: one with taps, or for other targets. The recipe is the bundle's.
+- `--continue` goes on from `--checkpoint` if it is there, and begins otherwise: a command that may be started again at any time.
+- A `--checkpoint` (or `--out`, `--weights`) that ends in `.safetensors.index.json` is several files with an index, which the ranks of a bundle for a
+  mesh write at once ([distributed.md](distributed.md#checkpoints)).
 
 A loss that is no number ends the run with the step; the last checkpoint stays. States that are no numbers are never written: all of them
 are looked at before a checkpoint or `--out`, and the run ends as it does for the loss. What was infinite before the first step, a mask, may stay so;

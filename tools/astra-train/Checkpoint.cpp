@@ -1,8 +1,10 @@
 //===- Checkpoint.cpp: where a run stands -----------------------------------------===//
 // Takes:    a run between two steps.
-// Gives:    a .safetensors file of every state, whose metadata say where in the data and in the log the run stands and
-//           what it is a run of; a run that goes on from one.
-// Keeps:    a checkpoint replaces the one before when it is whole and on the disk.
+// Gives:    a .safetensors file of every state, or several that ranks write at once with an index of them, whose
+//           metadata say where in the data and in the log the run stands and what it is a run of; a run that goes on
+//           from one.
+// Keeps:    a checkpoint replaces the one before when it is whole and on the disk. Its bytes do not depend on the
+//           number of ranks: which file has which tensor follows from the mesh.
 #include "Trainer.h"
 #include <algorithm>
 #include <charconv>
@@ -12,9 +14,10 @@ using std::string;
 
 namespace {
 
-constexpr const char *kVersion = "1", *kEnding = ".safetensors";
+constexpr const char *kVersion = "1";
+constexpr size_t kSum = 16; // digits of a checksum
 
-int64_t numberOf(const Safetensors &file, const string &key, const string &path) {
+int64_t numberOf(const TensorFiles &file, const string &key, const string &path) {
   int64_t v;
   auto at = file.metadata.find(key);
   if (at == file.metadata.end() || !parseInteger(at->second, 0, INT64_MAX, v))
@@ -23,7 +26,7 @@ int64_t numberOf(const Safetensors &file, const string &key, const string &path)
   return v;
 }
 
-double realOf(const Safetensors &file, const string &key, const string &path) {
+double realOf(const TensorFiles &file, const string &key, const string &path) {
   double v;
   auto at = file.metadata.find(key);
   const char *end = at == file.metadata.end() ? nullptr : at->second.data() + at->second.size();
@@ -43,8 +46,9 @@ string shortest(double v) {
 string astra::tool::checkpointPath(const TrainSettings &s) {
   if (!s.checkpoint.empty()) return s.checkpoint;
   string path = s.out;
-  if (path.ends_with(kEnding)) path.resize(path.size() - string(kEnding).size());
-  return path + ".ckpt" + kEnding;
+  const string ending(isIndex(path) ? kIndexEnding : kSafetensorsEnding);
+  if (path.ends_with(ending)) path.resize(path.size() - ending.size());
+  return path + ".ckpt" + ending;
 }
 
 std::vector<string> Trainer::logColumns() const {
@@ -73,10 +77,10 @@ std::vector<Trainer::Fact> Trainer::facts() const {
 }
 
 /// Gives the settings that were not given.
-Safetensors Trainer::openCheckpoint() {
-  Safetensors file;
+TensorFiles Trainer::openCheckpoint() {
+  TensorFiles file;
   string error;
-  if (!readSafetensors(s.resume, file, error)) throw Refusal{Failure, error};
+  if (!file.open(s.resume, error)) throw Refusal{Failure, error};
   int64_t theirBatch = numberOf(file, "batch", s.resume), theirSeed = numberOf(file, "seed", s.resume);
   batch = s.batch ? s.batch : theirBatch;
   seed = s.seed >= 0 ? s.seed : theirSeed;
@@ -84,7 +88,7 @@ Safetensors Trainer::openCheckpoint() {
   return file;
 }
 
-void Trainer::resume(const Safetensors &file) {
+void Trainer::resume(const TensorFiles &file) {
   for (const Fact &f : facts()) {
     auto at = file.metadata.find(f.key);
     if (at == file.metadata.end() || at->second != f.value)
@@ -107,35 +111,75 @@ void Trainer::resume(const Safetensors &file) {
   log.resume(s.log, uint64_t(numberOf(file, "log_bytes", s.resume)), sum == file.metadata.end() ? "" : sum->second);
 }
 
-/// Into its copy, the logical tensor of all ranks' parts.
-void Trainer::getState(State &state) {
+/// The logical tensor of all ranks' parts.
+void Trainer::getState(const State &state, std::vector<uint8_t> &out) {
   const char *name = state.name.c_str();
   std::vector<int64_t> shape = ranks.localShape(ASTRA_MESH_STATE, nullptr, name, state.shape);
   bool isCut = ranks.isCut(ASTRA_MESH_STATE, nullptr, name);
   std::vector<uint8_t> part;
+  out.resize(safetensorsBytes({state.name, state.dtype, state.shape}));
   astra_tensor t = ASTRA_INIT(astra_tensor);
-  t.data = state.copy.data(), t.data_bytes = state.copy.size();
+  t.data = out.data(), t.data_bytes = out.size();
   t.dtype = state.dtype, t.ndim = int32_t(shape.size()), t.shape = shape.data();
   if (isCut) {
     part.resize(t.data_bytes = Ranks::bytes(state.dtype, shape));
     t.data = part.data();
   }
   check(astra_session_get_state(h.session, name, &t, check));
-  if (isCut)
-    ranks.join(check, ASTRA_MESH_STATE, nullptr, name, state.dtype, state.shape, part.data(), state.copy.data());
+  if (isCut) ranks.join(check, ASTRA_MESH_STATE, nullptr, name, state.dtype, state.shape, part.data(), out.data());
 }
 
+/// Each rank writes the files of its shards; a tensor that is cut is put together for all of them.
 void Trainer::write(const string &path, bool weightsOnly, const Metadata &metadata) {
   checkStates();
-  std::vector<NamedTensor> tensors;
-  string error;
-  for (State &state : states) {
+  std::vector<const State *> list;
+  std::vector<TensorType> types;
+  for (const State &state : states) {
     if (weightsOnly && !state.isWeight) continue;
-    getState(state);
-    tensors.push_back({state.name, state.dtype, state.shape, state.copy.data()});
+    list.push_back(&state);
+    types.push_back({state.name, state.dtype, state.shape});
   }
-  if (!ranks.first()) return;
-  if (!writeSafetensors(path, tensors, metadata, error)) throw Refusal{Failure, error};
+  const bool isMany = isIndex(path);
+  const std::vector<std::vector<size_t>> plan = planFiles(types, isMany ? size_t(ranks.shards()) : 1);
+  auto isOwn = [&](size_t f) { return f * size_t(ranks.size()) / plan.size() == size_t(ranks.rank()); };
+  std::vector<SafetensorsWriter> writers(plan.size());
+  string error;
+  auto require = [&](bool good) {
+    if (!good) throw Refusal{Failure, error};
+  };
+  size_t longest = 0;
+  for (size_t f = 0; f < plan.size(); ++f) {
+    longest = std::max(longest, plan[f].size());
+    std::vector<TensorType> own;
+    for (size_t i : plan[f]) own.push_back(types[i]);
+    if (isOwn(f))
+      require(writers[f].open(isMany ? partPath(path, "", f, plan.size()) : path, own, isMany ? Metadata() : metadata,
+                              error));
+  }
+  std::vector<uint8_t> bytes;
+  for (size_t k = 0; k < longest; ++k) // of each file in turn, so that all ranks write
+    for (size_t f = 0; f < plan.size(); ++f) {
+      if (k >= plan[f].size()) continue;
+      const State &state = *list[plan[f][k]];
+      if (isOwn(f) || ranks.isCut(ASTRA_MESH_STATE, nullptr, state.name.c_str())) getState(state, bytes);
+      if (isOwn(f)) require(writers[f].add(bytes.data(), error));
+    }
+  string sums;
+  for (size_t f = 0; f < plan.size(); ++f) {
+    if (!isOwn(f)) continue;
+    string sum = hexadecimal(writers[f].sum());
+    if (isMany) writers[f].moveTo(partPath(path, sum, f, plan.size()));
+    require(writers[f].keep(error));
+    sums += sum;
+  }
+  if (!isMany) return;
+  // All files are on the disk when their sums have come; they come in the order of the files.
+  string all;
+  for (const string &part : ranks.gather(check, sums)) all += part;
+  std::vector<string> parts;
+  for (size_t f = 0; f < plan.size(); ++f) parts.push_back(partPath(path, all.substr(f * kSum, kSum), f, plan.size()));
+  if (ranks.first()) require(writeIndex(path, types, plan, parts, metadata, error));
+  ranks.wait(check); // nobody writes the next one before what is left of others is gone
 }
 
 void Trainer::writeCheckpoint() {

@@ -6,15 +6,13 @@
 //           arrays of different length are refused.
 // Does not: choose rows.
 #pragma once
+#include "Checksum.h"
 #include "Host.h"
 #include "Ranks.h"
 #include <cstdint>
 
 namespace astra::tool {
 
-/// FNV-1a (Fowler, Noll, Vo), 64 bits: tells that bytes have changed, not that nobody wanted them to.
-uint64_t checksum(const void *data, uint64_t bytes, uint64_t before = 0xcbf29ce484222325);
-std::string hexadecimal(uint64_t v);
 /// The byte where the first NaN of a float type begins, or `bytes` if there is none.
 uint64_t firstNaN(const uint8_t *data, uint64_t bytes, int32_t dtype, bool orInfinite = false);
 /// "f32[8, 8]"

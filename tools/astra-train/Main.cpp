@@ -7,6 +7,7 @@
 #include "Places.h"
 #include "Trainer.h"
 #include <csignal>
+#include <filesystem>
 
 using namespace astra::tool;
 
@@ -24,7 +25,8 @@ static Program describe(TrainSettings &s) {
       "and of the log are the "
       "same on every CPU, with any number of threads, and if the run is stopped and resumed. The last batch of an "
       "epoch "
-      "has the rows that are left.";
+      "has the rows that are left. A path of weights or of a checkpoint that ends in .safetensors.index.json is one of "
+      "several files and their index; of a bundle for a mesh all ranks write them at once.";
   p.options = {
       {"data", "INPUT=FILE,...",
        "an array for each input of train_step, target among them; or one .npz or .safetensors file that has them all",
@@ -43,6 +45,9 @@ static Program describe(TrainSettings &s) {
        number(s.every, 1, INT64_MAX)},
       {"checkpoint", "FILE.safetensors",
        "where checkpoints go; NAME.ckpt.safetensors beside --out NAME.safetensors if not given", text(s.checkpoint)},
+      {"continue", "",
+       "goes on from --checkpoint if it is there, else begins: a command that may be started again at any time",
+       flag(s.goOn)},
       {"resume", "FILE.safetensors",
        "goes on from a checkpoint. --data, --eval and --log must be those that it was made with, --epochs may be more",
        text(s.resume)},
@@ -102,12 +107,18 @@ int main(int argc, char **argv) {
     wrong = "--resume and --weights both say what to begin with";
   else if (!s.checkpoint.empty() && !s.every)
     wrong = "--checkpoint says where, not how often: give --checkpoint-every N";
+  else if (s.goOn && !s.every)
+    wrong = "--continue goes on from checkpoints, of which there are none: give --checkpoint-every N";
+  else if (s.goOn && !s.resume.empty())
+    wrong = "--continue and --resume both say what to go on from";
   else if (s.init && !(s.resume.empty() && s.weights.empty()))
     wrong = "--init and " + std::string(s.resume.empty() ? "--weights" : "--resume") + " both say what to begin with";
   else
     wrong = complaint(s.where);
   if (!wrong.empty()) return complain(program, Usage, wrong + " (see astra-train --help)");
   s.bundle = files[0];
+  if (s.goOn && std::filesystem::exists(checkpointPath(s)))
+    s.resume = checkpointPath(s), s.weights.clear(), s.init = false;
   if (wrong = clash(s); !wrong.empty()) return complain(program, Usage, wrong);
   try {
     Trainer(s).run();

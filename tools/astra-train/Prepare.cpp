@@ -78,9 +78,6 @@ void Trainer::listStates() {
     State &state = states.emplace_back();
     state.name = t.name, state.dtype = t.dtype, state.shape.assign(t.lower, t.lower + t.ndim);
     state.isWeight = main && astra_entry_uses_state(main, i) == 1;
-    uint64_t bits = astra_dtype_bits(t.dtype);
-    for (int64_t extent : state.shape) bits *= uint64_t(extent);
-    state.copy.resize((bits + 7) / 8);
   }
 }
 
@@ -149,10 +146,10 @@ void Trainer::load() {
   for (const Data *d : {&data, &evalData})
     for (const string &text : d->notes()) say("note: " + text);
   perEpoch = data.rows() / batch + (data.rows() % batch && !s.dropLast);
-  Safetensors weights;
+  TensorFiles weights;
   string error;
   if (!s.weights.empty()) {
-    if (!readSafetensors(s.weights, weights, error)) throw Refusal{Failure, error};
+    if (!weights.open(s.weights, error)) throw Refusal{Failure, error};
     setStates(weights, s.weights, true);
   }
   setKey();
@@ -229,41 +226,47 @@ void Trainer::checkTargets(const Data &d) {
 }
 
 /// Every weight, or every state, and nothing else.
-void Trainer::setStates(const Safetensors &from, const string &path, bool weightsOnly) {
+void Trainer::setStates(const TensorFiles &from, const string &path, bool weightsOnly) {
   const char *what = weightsOnly ? "weight" : "state";
   size_t used = 0;
   for (const State &state : states) {
     if (weightsOnly && !state.isWeight) continue;
-    const Npy *a = from.find(state.name);
+    const TensorType *a = from.find(state.name);
     if (!a) throw Refusal{Failure, path + ": has no '" + state.name + "', which is a " + what + " of " + s.bundle};
     ++used;
     if (a->dtype != state.dtype || a->shape != state.shape)
       throw Refusal{Failure, path + ": '" + state.name + "' is " + typeText(a->dtype, a->shape) + ", and in " +
                                  s.bundle + " it is " + typeText(state.dtype, state.shape)};
   }
-  if (used < from.tensors.size())
-    for (auto &[name, a] : from.tensors)
+  if (used < from.items().size())
+    for (const TensorType &a : from.items())
       if (std::none_of(states.begin(), states.end(),
-                       [&](const State &x) { return x.name == name && (x.isWeight || !weightsOnly); }))
-        throw Refusal{Failure, path + ": has '" + name + "', which is no " + what + " of " + s.bundle};
+                       [&](const State &x) { return x.name == a.name && (x.isWeight || !weightsOnly); }))
+        throw Refusal{Failure, path + ": has '" + a.name + "', which is no " + what + " of " + s.bundle};
+  string error;
+  for (size_t f = size_t(ranks.rank()); f < from.files().size(); f += size_t(ranks.size()))
+    if (!from.verify(f, error)) throw Refusal{Failure, error};
+  std::vector<uint8_t> bytes;
   for (const State &state : states) {
     if (weightsOnly && !state.isWeight) continue;
-    setState(state, *from.find(state.name));
+    if (!from.read(*from.find(state.name), bytes, error)) throw Refusal{Failure, error};
+    setState(state, bytes);
   }
+  ranks.wait(check); // for what the others say of their files
 }
 
 /// `value` is the logical tensor.
-void Trainer::setState(const State &state, const Npy &value) {
+void Trainer::setState(const State &state, const std::vector<uint8_t> &value) {
   const char *name = state.name.c_str();
-  std::vector<int64_t> shape = ranks.localShape(ASTRA_MESH_STATE, nullptr, name, value.shape);
+  std::vector<int64_t> shape = ranks.localShape(ASTRA_MESH_STATE, nullptr, name, state.shape);
   std::vector<uint8_t> part;
   astra_tensor t = ASTRA_INIT(astra_tensor);
-  t.data = const_cast<uint8_t *>(value.data.data()), t.data_bytes = value.data.size();
-  t.dtype = value.dtype, t.ndim = int32_t(shape.size()), t.shape = shape.data();
+  t.data = const_cast<uint8_t *>(value.data()), t.data_bytes = value.size();
+  t.dtype = state.dtype, t.ndim = int32_t(shape.size()), t.shape = shape.data();
   if (ranks.isCut(ASTRA_MESH_STATE, nullptr, name)) {
-    part.resize(t.data_bytes = Ranks::bytes(value.dtype, shape));
+    part.resize(t.data_bytes = Ranks::bytes(state.dtype, shape));
     t.data = part.data();
-    ranks.take(check, ASTRA_MESH_STATE, nullptr, name, value.dtype, value.shape, value.data.data(), part.data());
+    ranks.take(check, ASTRA_MESH_STATE, nullptr, name, state.dtype, state.shape, value.data(), part.data());
   }
   check(astra_session_set_state(h.session, name, &t, check));
 }

@@ -16,7 +16,7 @@ static constexpr const char *kAdvice = "compile with --taps='.*' and give --find
 void Trainer::run() {
   open();
   lock();
-  Safetensors checkpoint;
+  TensorFiles checkpoint;
   if (!s.resume.empty()) checkpoint = openCheckpoint();
   load();
   makeCalls();

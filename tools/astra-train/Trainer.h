@@ -12,7 +12,7 @@
 #include "Log.h"
 #include "Progress.h"
 #include "Ranks.h"
-#include "Safetensors.h"
+#include "TensorFiles.h"
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -25,7 +25,7 @@ struct TrainSettings {
   std::vector<std::string> data, eval;
   int64_t batch = 0, seed = -1; // not given: those of the checkpoint, or refused, or 0
   int64_t epochs = 0, every = 0;
-  bool init = false, dropLast = false, findNaN = false, quiet = false;
+  bool init = false, dropLast = false, findNaN = false, quiet = false, goOn = false;
 };
 
 /// Where checkpoints go.
@@ -43,7 +43,6 @@ private:
     int32_t dtype;
     std::vector<int64_t> shape; // of the logical tensor
     bool isWeight;              // main uses it: a parameter or a running statistic, not what the optimizer keeps
-    std::vector<uint8_t> copy;
     bool mayBeInfinite = false; // it was before the first step: a mask
   };
 
@@ -58,8 +57,8 @@ private:
   void checkTargets(const Data &d);
   void checkStatistics();
   void listStates();
-  void setState(const State &state, const Npy &value);
-  void setStates(const Safetensors &from, const std::string &path, bool weightsOnly);
+  void setState(const State &state, const std::vector<uint8_t> &value);
+  void setStates(const TensorFiles &from, const std::string &path, bool weightsOnly);
   void setKey();
   void drawWeights();
   void makeCalls();
@@ -84,9 +83,9 @@ private:
   };
   std::vector<Fact> facts() const;
   std::vector<std::string> logColumns() const;
-  Safetensors openCheckpoint();
-  void resume(const Safetensors &checkpoint);
-  void getState(State &state);
+  TensorFiles openCheckpoint();
+  void resume(const TensorFiles &checkpoint);
+  void getState(const State &state, std::vector<uint8_t> &out);
   void write(const std::string &path, bool weightsOnly, const Metadata &metadata);
   void writeCheckpoint();
 

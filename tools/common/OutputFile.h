@@ -28,6 +28,8 @@ public:
   const std::string &temporaryPath() const { return temporary; }
   /// False and a sentence in `error` if not all of it could be written: a full disk.
   bool write(const void *bytes, size_t count, std::string &error);
+  /// It will be `path`, a name in the same folder that is none of a device.
+  void moveTo(const std::string &path) { named = place = path; }
   /// The output is whole: puts it in its place, with `durable` once it is on the disk. False and a sentence in `error`
   /// if that fails.
   bool keep(std::string &error, bool durable = false);

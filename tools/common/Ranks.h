@@ -28,6 +28,8 @@ public:
   /// Whether this rank writes what all have in common.
   bool first() const { return rank() == 0; }
   int size() const { return ranks ? astra_ranks_size(ranks) : 1; }
+  /// Logical shards of the mesh.
+  int64_t shards() const { return mesh ? astra_mesh_shards(mesh) : 1; }
   void wait(Checked &check);
   /// Of all ranks, in their order; the least of all ranks' values.
   std::vector<std::string> gather(Checked &check, const std::string &own);

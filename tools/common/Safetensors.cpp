@@ -2,7 +2,7 @@
 // Takes:    a path.
 // Gives:    see Safetensors.h.
 #include "Safetensors.h"
-#include "OutputFile.h"
+#include "Checksum.h"
 #include "astra/Files/SafetensorsHeader.h"
 #include "astra/astra.h"
 #include <algorithm>
@@ -25,7 +25,14 @@ constexpr struct {
               {"F64", ASTRA_F64},        {"C64", ASTRA_C64},       {"F8_E4M3", ASTRA_F8E4M3FN},
               {"F8_E5M2", ASTRA_F8E5M2}, {"F8_E8M0", ASTRA_F8E8M0}};
 
-string quoted(string_view s) {
+string_view nameOf(int32_t dtype) {
+  auto row = std::find_if(std::begin(dtypes), std::end(dtypes), [&](auto &r) { return r.dtype == dtype; });
+  return row == std::end(dtypes) ? string_view() : row->name;
+}
+
+} // namespace
+
+string astra::tool::jsonText(string_view s) {
   constexpr char digits[] = "0123456789abcdef";
   string out = "\"";
   for (char c : s) {
@@ -38,8 +45,6 @@ string quoted(string_view s) {
   }
   return out + '"';
 }
-
-} // namespace
 
 const Npy *Safetensors::find(const string &name) const {
   auto at = index.find(name);
@@ -66,59 +71,83 @@ bool astra::tool::readSafetensors(const string &path, Safetensors &out, string &
   out.metadata = std::move(header.metadata);
   const uint8_t *data = file.data() + 8 + length;
   for (SafetensorsPlace &p : header.tensors) {
-    auto row = std::find_if(std::begin(dtypes), std::end(dtypes), [&](auto &r) { return r.name == p.type; });
-    if (row == std::end(dtypes))
-      return fail("'" + p.name + "' is of the dtype '" + string(p.type) + "', which is not known");
+    int32_t dtype = safetensorsDtype(p.type);
+    if (!dtype) return fail("'" + p.name + "' is of the dtype '" + string(p.type) + "', which is not known");
     out.index[p.name] = out.tensors.size();
-    out.tensors.push_back({p.name, {row->dtype, std::move(p.shape), false, {data + p.begin, data + p.end}}});
+    out.tensors.push_back({p.name, {dtype, std::move(p.shape), false, {data + p.begin, data + p.end}}});
   }
   return true;
 }
 
-bool astra::tool::writeSafetensors(const string &path, const std::vector<NamedTensor> &tensors,
-                                   const Metadata &metadata, string &error) {
-  auto nameOf = [](int32_t dtype) {
-    auto row = std::find_if(std::begin(dtypes), std::end(dtypes), [&](auto &r) { return r.dtype == dtype; });
-    return row == std::end(dtypes) ? string_view() : row->name;
-  };
-  for (const NamedTensor &t : tensors)
+int32_t astra::tool::safetensorsDtype(string_view name) {
+  auto row = std::find_if(std::begin(dtypes), std::end(dtypes), [&](auto &r) { return r.name == name; });
+  return row == std::end(dtypes) ? 0 : row->dtype;
+}
+
+uint64_t astra::tool::safetensorsBytes(const TensorType &tensor) {
+  uint64_t bytes = safetensorsElementBytes(nameOf(tensor.dtype));
+  for (int64_t extent : tensor.shape) bytes *= uint64_t(extent);
+  return bytes;
+}
+
+std::vector<size_t> astra::tool::safetensorsOrder(const std::vector<TensorType> &tensors) {
+  std::vector<size_t> order;
+  for (unsigned bytes : {8, 4, 2, 1, 0})
+    for (size_t i = 0; i < tensors.size(); ++i)
+      if (safetensorsElementBytes(nameOf(tensors[i].dtype)) == bytes) order.push_back(i);
+  return order;
+}
+
+bool SafetensorsWriter::open(const string &path, const std::vector<TensorType> &tensors, const Metadata &metadata,
+                             string &error) {
+  string header = "{";
+  if (!metadata.empty()) {
+    header += "\"__metadata__\":{";
+    for (auto &[key, value] : metadata)
+      header += (header.back() == '{' ? "" : ",") + jsonText(key) + ":" + jsonText(value);
+    header += "}";
+  }
+  uint64_t at = 0;
+  for (const TensorType &t : tensors) {
     if (nameOf(t.dtype).empty()) {
       error = path + ": '" + t.name + "' is of a dtype that .safetensors files do not have";
       return false;
     }
-  std::vector<const NamedTensor *> order;
-  for (unsigned bytes : {8, 4, 2, 1})
-    for (const NamedTensor &t : tensors)
-      if (safetensorsElementBytes(nameOf(t.dtype)) == bytes) order.push_back(&t);
-  string header = "{";
-  if (!metadata.empty()) {
-    header += "\"__metadata__\":{";
-    for (auto &[key, value] : metadata) header += (header.back() == '{' ? "" : ",") + quoted(key) + ":" + quoted(value);
-    header += "}";
-  }
-  std::vector<uint64_t> sizes;
-  uint64_t at = 0;
-  for (const NamedTensor *t : order) {
-    uint64_t bytes = safetensorsElementBytes(nameOf(t->dtype));
-    header += (header.size() == 1 ? "" : ",") + quoted(t->name) + ":{\"dtype\":\"" + string(nameOf(t->dtype)) +
+    header += (header.size() == 1 ? "" : ",") + jsonText(t.name) + ":{\"dtype\":\"" + string(nameOf(t.dtype)) +
               "\",\"shape\":[";
-    for (size_t i = 0; i < t->shape.size(); ++i) {
-      header += (i ? "," : "") + std::to_string(t->shape[i]);
-      bytes *= uint64_t(t->shape[i]);
-    }
-    header += "],\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(at + bytes) + "]}";
-    sizes.push_back(bytes);
-    at += bytes;
+    for (size_t i = 0; i < t.shape.size(); ++i) header += (i ? "," : "") + std::to_string(t.shape[i]);
+    sizes.push_back(safetensorsBytes(t));
+    header += "],\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(at + sizes.back()) + "]}";
+    at += sizes.back();
   }
   header += "}";
   header.append((8 - header.size() % 8) % 8, ' ');
   string length;
   for (int i = 0; i < 8; ++i) length += char(uint64_t(header.size()) >> (8 * i));
-  OutputFile file;
-  if (!file.open(path, error) || !file.write(length.data(), 8, error) ||
-      !file.write(header.data(), header.size(), error))
-    return false;
-  for (size_t i = 0; i < order.size(); ++i)
-    if (!file.write(order[i]->data, sizes[i], error)) return false;
-  return file.keep(error, true);
+  hash = checksum("", 0);
+  return file.open(path, error) && write(length.data(), length.size(), error) &&
+         write(header.data(), header.size(), error);
+}
+
+bool SafetensorsWriter::write(const void *data, size_t bytes, string &error) {
+  hash = checksum(data, bytes, hash);
+  return file.write(data, bytes, error);
+}
+
+bool SafetensorsWriter::add(const void *data, string &error) {
+  size_t bytes = sizes[next++];
+  return write(data, bytes, error);
+}
+
+bool astra::tool::writeSafetensors(const string &path, const std::vector<NamedTensor> &tensors,
+                                   const Metadata &metadata, string &error) {
+  std::vector<TensorType> types, inOrder;
+  for (const NamedTensor &t : tensors) types.push_back({t.name, t.dtype, t.shape});
+  std::vector<size_t> order = safetensorsOrder(types);
+  for (size_t i : order) inOrder.push_back(types[i]);
+  SafetensorsWriter writer;
+  if (!writer.open(path, inOrder, metadata, error)) return false;
+  for (size_t i : order)
+    if (!writer.add(tensors[i].data, error)) return false;
+  return writer.keep(error);
 }

@@ -96,6 +96,8 @@ Error astra::readWeights(llvm::ArrayRef<uint8_t> file, StringRef path, WeightFil
 
 // ---- opening
 
+constexpr StringRef indexEnding = ".safetensors.index.json";
+
 /// A reader's sentence about a file: one line, whatever the file has in it.
 static Error about(const llvm::Twine &file, Error e) {
   std::string text = llvm::toString(std::move(e));
@@ -168,7 +170,7 @@ Expected<WeightFile> WeightFile::read(llvm::ArrayRef<uint8_t> bytes, StringRef n
 
 bool WeightFile::isLikely(StringRef path) {
   StringRef extension = llvm::sys::path::extension(path);
-  if (llvm::is_contained({".safetensors", ".gguf", ".pt", ".pth", ".bin"}, extension) ||
+  if (llvm::is_contained({".safetensors", ".gguf", ".pt", ".pth", ".bin"}, extension) || path.ends_with(indexEnding) ||
       llvm::sys::fs::is_directory(path))
     return true;
   auto buffer = llvm::MemoryBuffer::getFileSlice(path, 4, 0);
@@ -179,6 +181,10 @@ Expected<WeightFile> WeightFile::open(StringRef path) {
   namespace fs = llvm::sys::fs;
   WeightFile out;
   out.name = path.str();
+  if (path.ends_with(indexEnding)) {
+    if (Error e = readShards(out, llvm::sys::path::parent_path(path), out.name)) return e;
+    return out;
+  }
   if (!fs::is_directory(path)) {
     if (Error e = readInto(out, out.name)) return e;
     return out;
