@@ -4,14 +4,14 @@ Takes:    build/bin, libastra_ranks, and the MPI libraries that this machine has
           ABI in build/venv.
 Gives:    a line per case; "N passed, N failed, N skipped". Exit code 1 if one fails.
 Checks:   under every launcher and engine the ranks meet; a launcher of another library, a rank that dies, leaves or stops is
-          noticed in time and named; astra-launch ends what is left; no engine calculates.
+          noticed in time and named; astra-launch ends what is left; no engine calculates. Of checkpoints checkpoints.py, of ranks
+          that are killed and stopped at random moments, and of long trainings, faults.py; ASTRA_NIGHTLY=1: all of them.
 Keeps:    a job that hangs is ended after a minute and fails.
 
     build/venv/bin/python test/ranks/run.py [--build build] [--only REGEX]
 """
 
 import argparse
-import hashlib
 import json
 import os
 import re
@@ -22,74 +22,12 @@ import tempfile
 import time
 from pathlib import Path
 
+import checkpoints
+import faults
 import numpy as np
+from jobs import DATA, LAUNCH, PLAIN, ROOT, TENSOR, ZERO, Failure, Job, Machine, Skipped, expect, require
 
-ROOT = Path(__file__).resolve().parents[2]
-PLAIN = {k: v for k, v in os.environ.items() if not re.match("ASTRA_|OMPI_|PMI_|PMIX_|SLURM_|RANK$|WORLD_SIZE$", k)}
-# Of containers: ranks may be more than processors, and root may start them.
-PLAIN |= {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_btl_base_warn_component_unused": "0"}
-
-
-BATCH = ["--shard", "token=(data, -)", "--shard", "target=(data, -)"]
-DATA = ["--mesh=data=8", *BATCH]
-ZERO = ["--mesh=data=4", *BATCH, "--shard", "layers.*.qkv.weight.mean=(data, -)", "--shard", "layers.*.qkv.weight.squares=(data, -)"]
-TENSOR = ["--mesh=data=2,model=2", *BATCH, "--shard", "layers.*.up.weight=(model, -)", "--shard", "layers.*.up.bias=(model)", "--shard", "layers.*.down.weight=(-, model)"]
-LAUNCH = "astra-launch"
-
-
-class Failure(Exception):
-    """What should not be."""
-
-
-class Skipped(Exception):
-    """What this machine lacks."""
-
-
-def expect(what, found, wanted):
-    if found != wanted:
-        raise Failure(f"{what}: {found!r} in place of {wanted!r}")
-
-
-def require(what, text, pattern):
-    if not re.search(pattern, text):
-        raise Failure(f"{what}: {text.strip()[:500]!r} has no {pattern!r}")
-
-
-class Job:
-    """A command that has ended."""
-
-    def __init__(self, *command, env=None, timeout=60, folder=None):
-        begun = time.monotonic()
-        process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env=PLAIN | (env or {}), cwd=folder, start_new_session=True)  # fmt: skip
-        try:
-            self.out, self.err = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.communicate()
-            raise Failure(f"{' '.join(map(str, command))}: still runs after {timeout} s") from None
-        self.code, self.seconds = process.returncode, time.monotonic() - begun
-
-
-class Tests:
-    def __init__(self, build, scratch):
-        self.bin, self.scratch = build / "bin", Path(scratch)
-        self.launch, self.worker = self.bin / "astra-launch", next(build.glob("**/ranks-worker"))
-        self.library = build / "lib/libastra_ranks.so"
-        self.abi = next(Path(build / "venv/lib").glob("libmpi_abi.so.*"), None)
-
-    def launchers(self):
-        """name: (command before the program for n ranks, environment, what the engine is called)."""
-        rows = {"astra-launch": (lambda n: [self.launch, "-n", n], {}, "shm")}
-        if shutil.which("mpirun.openmpi"):
-            rows["Open MPI"] = (lambda n: ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", n], {}, r"mpi \(Open MPI v4")
-        if shutil.which("mpirun.mpich"):
-            rows["MPICH"] = (lambda n: ["mpirun.mpich", "-n", n], {}, r"mpi \(MPICH Version: ?4")
-        if self.abi:
-            mpiexec = self.abi.parents[1] / "bin/mpiexec"
-            rows["standard ABI"] = (lambda n: [mpiexec, "-n", n], {"ASTRA_ENGINE": f"mpi:{self.abi}"}, r"mpi \(MPICH.*, standard ABI\)")
-        return rows
-
+class Tests(Machine):
     def meets(self, name, ranks, through=None):
         launcher = self.launchers().get(name)
         if not launcher:
@@ -116,6 +54,26 @@ class Tests:
             processes.append(subprocess.Popen([self.worker], env=env, stdout=subprocess.PIPE, text=True))
         for r, p in enumerate(processes):
             require("what a rank says", p.communicate(timeout=60)[0], rf"^rank {r} of 2, shm: 2000")
+
+    def slurm(self, ranks, tasks=None, engine="shm", **more):
+        """srun's variables alone: there is no Slurm here."""
+        processes, key = [], {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_ID": str(ranks)}
+        for r in range(ranks):
+            env = PLAIN | key | {"SLURM_PROCID": str(r), "SLURM_NTASKS": str(ranks), "SLURM_TASKS_PER_NODE": tasks or str(ranks)} | more
+            processes.append(subprocess.Popen([self.worker], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        said = [p.communicate(timeout=60) for p in processes]
+        for r, (out, err) in enumerate(said):
+            if tasks:
+                require("the sentence", err, "srun started ranks on several machines, which share no memory: use an engine of MPI")
+            else:
+                require("what a rank says", out, rf"^rank {r} of {ranks}, {engine}: {1000 * ranks}$")
+
+    def within_slurm(self):
+        """astra-launch in a task of srun: its own ranks count, not those of the task."""
+        env = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_TASKS_PER_NODE": "1(x2)"}
+        job = Job(self.launch, "-n", 3, self.worker, env=env)
+        expect("exit code", (job.code, job.err), (0, ""))
+        expect("ranks", sorted(line.split(",")[0] for line in job.out.splitlines()), [f"rank {r} of 3" for r in range(3)])
 
     def another_library(self, launcher, library, sees):
         rows = self.launchers()
@@ -169,31 +127,6 @@ class Tests:
         expect("that it looks up some", "MPI_Isend" in used, True)
 
     # Trainings of chargpt, on 16 rows of 128 characters.
-
-    def bundle(self, name, *options):
-        """Compiled once."""
-        path = self.scratch / f"{name}.astra"
-        if not path.exists():
-            random = np.random.default_rng(1)
-            tokens = random.integers(0, 96, (16, 129))
-            np.save(self.scratch / "token.npy", tokens[:, :-1])
-            np.save(self.scratch / "target.npy", tokens[:, 1:])
-            shutil.copy(ROOT / "examples/chargpt/chargpt.onnx", self.scratch)
-            subprocess.run([sys.executable, ROOT / "examples/chargpt/begin.py", self.scratch / "chargpt.weights"], check=True)
-            job = Job(self.bin / "astra-compile", self.scratch / "chargpt.onnx", "-o", path, "-j", 2, "--dim", "batch=1..64", "--quiet", "--train",
-                      "--loss=cross_entropy", "--optimizer=adamw(lr=4e-3)", "--target=cpu:x86-64-v3", *options, timeout=300)  # fmt: skip
-            expect("exit code", (job.code, job.err[-500:] if job.code else ""), (0, ""))
-        return path
-
-    def train(self, launcher, ranks, bundle, out, *options, env=None):
-        command, own, _ = self.launchers()[launcher]
-        job = Job(*command(ranks), self.bin / "astra-train", bundle, "--data", "token=token.npy,target=target.npy", "--batch", 8, "--quiet",
-                  "--out", out, *options, env=own | (env or {}), timeout=200, folder=self.scratch)  # fmt: skip
-        expect(f"exit code of {ranks} ranks under {launcher}", (job.code, job.err[-500:] if job.code else ""), (0, ""))
-        return self.hash(out)
-
-    def hash(self, name):
-        return hashlib.sha256((self.scratch / name).read_bytes()).hexdigest()
 
     def trains_alike(self, name, options, jobs):
         """Weights and checkpoint of all jobs have the bytes of one process."""
@@ -303,6 +236,10 @@ def cases(t):
     yield "astra-launch, 9 ranks meet", lambda: t.meets("astra-launch", 9)
     yield "alone", t.alone
     yield "torchrun's variables", t.torchrun
+    yield "srun's variables", lambda: t.slurm(3)
+    yield "srun's variables of several machines", lambda: t.slurm(2, "1(x2)")
+    yield "srun's variables of half a job", lambda: t.wrong({"SLURM_PROCID": "0"}, "srun: SLURM_PROCID is '0' and SLURM_NTASKS is '', which is no rank")
+    yield "astra-launch within srun", t.within_slurm
     yield "MPICH under Open MPI's mpirun", lambda: t.another_library("Open MPI", "libmpich.so.12", "MPICH")
     yield "Open MPI under MPICH's mpirun", lambda: t.another_library("MPICH", "libmpi.so.40", "Open MPI")
     yield "an engine that there is not", lambda: t.wrong({"ASTRA_ENGINE": "tcp"}, "there is no engine 'tcp'; there are shm, mpi")
@@ -322,6 +259,8 @@ def cases(t):
     yield "data and tensor parallel", lambda: t.trains_alike("tensor", TENSOR, [(LAUNCH, 1), (LAUNCH, 2), (LAUNCH, 4)])
     yield "a run that goes on", t.goes_on
     yield "numbers and bundles that do not fit", t.wrong_numbers
+    yield from checkpoints.cases(t)
+    yield from faults.cases(t)
     yield "a trace of all ranks", t.traces
     yield "what moves", t.inspects
     yield "astra-launch: usage", t.launch_usage
