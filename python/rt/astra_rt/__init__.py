@@ -4,7 +4,7 @@
     model = astra_rt.load("digits.astra")
     scores = model(image)
 
-See `load`, `Module`, `Session`, `Entry` and `Tensor`.
+See `load`, `Module`, `Session`, `Entry` and `Tensor`; for one bundle on several processes `astra_rt.ranks`.
 """
 
 from . import _rt

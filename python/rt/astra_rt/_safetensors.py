@@ -1,6 +1,6 @@
 """Files of named tensors (.safetensors).
 
-Takes:    Tensors by name; a path.
+Takes:    Tensors by name; a path. To read, also an index of several files (NAME.safetensors.index.json).
 Gives:    a file, byte for byte what `astra-run --save-states` writes; Tensors by name.
 Keeps:    a file is written beside its place and renamed: whoever reads sees the old one or the new one, whole.
 Does not: read more than the format allows: offsets and sizes are checked before any memory is made; no byte is of two
@@ -17,7 +17,7 @@ import numpy as np
 
 from . import _rt
 from ._convert import NARROW, NUMPY
-from ._errors import BundleError, DTypeError, refusal
+from ._errors import ArgumentError, BundleError, DTypeError, refusal
 
 if TYPE_CHECKING:
     from ._tensor import Tensor
@@ -27,6 +27,7 @@ NAMES = {"bool": "BOOL", "u8": "U8", "i8": "I8", "u16": "U16", "i16": "I16", "u3
          "f8e5m2": "F8_E5M2", "f8e8m0": "F8_E8M0"}  # fmt: skip
 DTYPES = {theirs: ours for ours, theirs in NAMES.items()}
 LONGEST_HEADER = 100_000_000
+INDEX = ".safetensors.index.json"
 
 
 def _codes(dtype: str) -> Any:
@@ -35,6 +36,8 @@ def _codes(dtype: str) -> Any:
 
 def write(path: str, tensors: dict[str, Tensor]) -> None:
     """Writes the tensors: the widest elements first, then by name."""
+    if path.endswith(INDEX):
+        raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"{path} is the name of an index of several files; this writes one: NAME.safetensors")
     for name, t in tensors.items():
         if t.dtype not in NAMES:
             raise refusal(DTypeError, "ASTRA_WRONG_DTYPE", f"'{name}' is of {t.dtype}, which .safetensors files do not have")
@@ -103,8 +106,32 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
+def _read_index(path: str) -> dict[str, Tensor]:
+    """The tensors of the files that an index names, which lie beside it."""
+    try:
+        with open(path, "rb") as file:
+            places = json.loads(file.read(), object_pairs_hook=_once)["weight_map"]
+        files = sorted(set(places.values()))
+        if any(f != os.path.basename(f) or f in ("", ".", "..") for f in files):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise _broken(path, "it is no index that says in which file of its folder each tensor is") from None
+    out: dict[str, Tensor] = {}
+    for name in files:
+        for tensor, value in read(os.path.join(os.path.dirname(path), name)).items():
+            if places.get(tensor) != name:
+                raise _broken(path, f"it does not say that '{tensor}' is in {name}")
+            out[tensor] = value
+    missing = next((n for n in places if n not in out), None)
+    if missing is not None:
+        raise _broken(path, f"it says that '{missing}' is in {places[missing]}, which does not have it")
+    return out
+
+
 def read(path: str) -> dict[str, Tensor]:
-    """The tensors of a file by name, in the file's order."""
+    """The tensors of a file by name, in the file's order; of an index those of its files."""
+    if path.endswith(INDEX):
+        return _read_index(path)
     with open(path, "rb") as file:
         data = file.read()
     length = int.from_bytes(data[:8], "little") if len(data) >= 8 else -1

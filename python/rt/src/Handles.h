@@ -62,12 +62,23 @@ struct DeviceBox {
 /// The device of these options, shared with whoever has it already. Null with an exception.
 std::shared_ptr<DeviceBox> openDevice(const char *name, uint32_t threads, const char *level);
 
+/// This process among the ranks of a job (Ranks.cpp).
+struct JobBox;
+/// Holds what all calls of bundles for a mesh share: they go one at a time. Waits without the GIL.
+void lockJob(JobBox &job);
+void unlockJob(JobBox &job);
+bool hasLeft(const JobBox &job); ///< with the lock
+
 struct BundleBox {
   void *memory = nullptr; ///< of a bundle from bytes: a copy, aligned as the runtime wants it
   astra_bundle *bundle = nullptr;
+  std::shared_ptr<JobBox> job; ///< of one whose collectives are the job's, or null
   unsigned generation = forkGeneration();
   ~BundleBox();
 };
+
+/// Of a bundle that calls collectives: from now on it is the job's, if this process has joined one.
+void joinJob(BundleBox &bundle);
 
 /// From a file, or from bytes if `path` is null. Null with an exception.
 std::shared_ptr<BundleBox> openBundle(const char *path, const void *data, size_t bytes, uint32_t flags);
@@ -111,18 +122,27 @@ public:
     }
     if (!box.mutex.try_lock()) withoutGil([&] { return box.mutex.lock(), 0; });
     locked = true;
-    if (!box.session) raise(kClosed, "the session is closed; load the module again");
+    if (!box.session) {
+      raise(kClosed, "the session is closed; load the module again");
+      return;
+    }
+    job = box.loaded->bundle->job.get();
+    if (job) lockJob(*job);
+    left = job && hasLeft(*job);
+    if (left) raise(kClosed, "this process has left the job of ranks that the module is for");
   }
   SessionLock(const SessionLock &) = delete;
   ~SessionLock() {
+    if (job) unlockJob(*job);
     if (locked) box.mutex.unlock();
   }
   /// False with an exception: of a closed session, or in a forked process.
-  explicit operator bool() const { return locked && box.session; }
+  explicit operator bool() const { return locked && box.session && !left; }
 
 private:
   SessionBox &box;
-  bool locked = false;
+  JobBox *job = nullptr;
+  bool locked = false, left = false;
 };
 
 } // namespace astra::python

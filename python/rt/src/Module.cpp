@@ -1,7 +1,7 @@
 //===- Module.cpp: the extension module astra_rt._rt ----------------------===//
 // Takes:    NumPy, imported here.
-// Gives:    the module: types of Tensor.cpp, Entry.cpp, Session.cpp and Text.cpp, functions of Function.cpp; versions;
-//           devices that there are.
+// Gives:    the module: types of Tensor.cpp, Entry.cpp, Session.cpp, Text.cpp and Ranks.cpp, functions of Function.cpp;
+//           versions; devices that there are.
 // Keeps:    one interpreter: a second one in the process is refused.
 // Does not: define anything that a user sees without the Python part of astra_rt.
 #define ASTRA_IMPORTS_NUMPY
@@ -9,6 +9,7 @@
 #include "Exchange.h"
 #include "Function.h"
 #include "Numpy.h"
+#include "Ranks.h"
 #include "Session.h"
 #include "Text.h"
 
@@ -68,7 +69,7 @@ PyMODINIT_FUNC PyInit__rt() {
   if (!module) return nullptr;
   if (PyModule_AddStringConstant(module, "package_version", ASTRA_VERSION) == 0 && addTensor(module) &&
       addEntry(module) && addSession(module) && addExchange(module) && addText(module) && addFunction(module) &&
-      PyModule_AddIntConstant(module, "version", long(astra_version())) == 0)
+      addRanks(module) && PyModule_AddIntConstant(module, "version", long(astra_version())) == 0)
     return module;
   Py_DECREF(module);
   return nullptr;
