@@ -4,14 +4,13 @@ use crate::element::Element;
 use crate::error::{check, Error, Result};
 use crate::handles::{text, Runtime};
 use crate::sys;
-use std::any::Any;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::os::raw::{c_char, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
 use std::slice;
-use std::sync::Mutex;
+use std::sync::Arc;
 
 /// What a function that fails says: any error, or a sentence (`Err("element 1 is no number".into())`).
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -88,9 +87,6 @@ impl ArgumentMut<'_> {
     }
 }
 
-/// The functions that were registered: bundles that are loaded may call them as long as the runtime is there.
-pub(crate) type Functions = Mutex<Vec<Box<dyn Any + Send + Sync>>>;
-
 /// Element i of an array of structs, whose size the first one says.
 unsafe fn tensor(array: *const sys::Tensor, index: u32) -> sys::Tensor {
     let stride = *(array as *const usize);
@@ -151,13 +147,13 @@ impl Runtime {
     where
         F: Fn(&[Argument<'_>], &mut [ArgumentMut<'_>]) -> std::result::Result<(), Failure> + Send + Sync + 'static,
     {
-        let (name, function) = (text(name)?, Box::new(function));
+        let (name, function) = (text(name)?, Arc::new(function));
         let this = &*function as *const F as *mut c_void;
         let flags = declared.deterministic as u32 | (declared.effects as u32) << 1;
         check(|diag| unsafe {
             sys::astra_runtime_register(self.0.raw, name.as_ptr(), Some(call::<F>), this, flags, diag)
         })?;
-        self.0.functions.lock().unwrap_or_else(|e| e.into_inner()).push(function);
+        self.0.keeps.add(function); // bundles that are loaded may call it as long as the runtime is there
         Ok(())
     }
     /// Bundles that call the function are refused again (`ASTRA_UNKNOWN_NAME`).

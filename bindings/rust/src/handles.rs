@@ -3,14 +3,14 @@
 
 use crate::element::Element;
 use crate::error::{check, Error, Result};
-use crate::function::Functions;
 use crate::sys;
 use crate::view::{described, View, ViewMut};
+use std::any::Any;
 use std::ffi::{CStr, CString};
 use std::os::raw::{c_char, c_void};
 use std::path::Path;
 use std::ptr::{null, null_mut};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// `(major, minor)` of the library that is running.
 pub fn version() -> (u32, u32) {
@@ -24,7 +24,7 @@ pub(crate) fn text(value: &str) -> Result<CString> {
 }
 
 /// A string of the library, copied.
-fn owned(value: *const c_char) -> String {
+pub(crate) fn owned(value: *const c_char) -> String {
     if value.is_null() {
         return String::new();
     }
@@ -55,7 +55,7 @@ macro_rules! handle {
 
 handle!(
     /// The library's hooks. Everything else is made of one.
-    Runtime, RuntimeBox, astra_runtime_free { functions: Functions }
+    Runtime, RuntimeBox, astra_runtime_free { keeps: Keeps }
 );
 handle!(
     /// One CPU with its threads, or one GPU.
@@ -78,11 +78,21 @@ handle!(
     Session, SessionBox, astra_session_free { loaded: Loaded }
 );
 
+/// What functions that were registered with a runtime use: it goes behind the runtime.
+#[derive(Default)]
+pub(crate) struct Keeps(#[allow(dead_code)] Mutex<Vec<Arc<dyn Any + Send + Sync>>>);
+
+impl Keeps {
+    pub(crate) fn add(&self, what: Arc<dyn Any + Send + Sync>) {
+        self.0.lock().unwrap_or_else(|e| e.into_inner()).push(what);
+    }
+}
+
 impl Runtime {
     pub fn new() -> Result<Runtime> {
         let mut raw = null_mut();
         check(|diag| unsafe { sys::astra_runtime_init(&mut raw, null(), diag) })?;
-        Ok(Runtime(Arc::new(RuntimeBox { raw, functions: Functions::default() })))
+        Ok(Runtime(Arc::new(RuntimeBox { raw, keeps: Keeps::default() })))
     }
 }
 

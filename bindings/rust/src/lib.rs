@@ -41,6 +41,8 @@ mod element;
 mod error;
 mod function;
 mod handles;
+#[cfg(feature = "ranks")]
+mod ranks;
 mod sys;
 mod view;
 
@@ -49,4 +51,6 @@ pub use element::{Bool, Complex, Element, BF16, F16};
 pub use error::{Error, Result};
 pub use function::{Argument, ArgumentMut, Declared, Failure};
 pub use handles::{version, Bundle, Device, Entry, Loaded, Runtime, Session, Stream, TensorInfo};
+#[cfg(feature = "ranks")]
+pub use ranks::{Mesh, Place, Ranks};
 pub use view::{Input, Output, View, ViewMut};
