@@ -1,5 +1,5 @@
 //===- Collective.cpp: the functions that bundles of a mesh call ------------===//
-// Takes:    the parts of the shards that this rank runs, one behind another along the first axis.
+// Takes:    the parts of the shards that this rank runs, one behind another along the first axis, of several tensors.
 // Gives:    the collective's results for them, in the order of the mesh, whatever the number of ranks is.
 // Keeps:    ranks fold what is theirs by nodes of the tree; between them go nodes. Each step knows from the mesh alone
 //           what every rank sends, so that nothing is negotiated.
@@ -10,17 +10,22 @@ using namespace astra::ranks;
 
 namespace {
 
-/// A collective at work on one rank.
-struct Work {
-  const Collective &c;
-  astra_ranks *ranks;
-  astra_diag *diag;
+/// A tensor of a collective.
+struct Item {
   const char *x;
   char *y;
   uint64_t bytes;    ///< of a shard's part: of the operand, or of one of the G blocks of it
   uint64_t count;    ///< elements of it that are combined
   uint32_t width;    ///< bytes of such an element
   CombineFn combine; ///< null: nothing is
+};
+
+/// A collective at work on one rank.
+struct Work {
+  const Collective &c;
+  astra_ranks *ranks;
+  astra_diag *diag;
+  List<Item> &items;
 
   int32_t perNode; ///< for traffic: so many ranks that follow each other are on one machine
 
@@ -89,7 +94,8 @@ Status Movement::traffic(astra_traffic *out) {
     if (peer == w.ranks->engine.rank) continue;
     if (!places(w.ranks->engine.rank, peer, at)) return w.noMemory();
     for (int64_t b = 0; b < blocks; b++)
-      if (at[size_t(b)]) w.note(out, peer, w.bytes);
+      for (const Item &item : w.items)
+        if (at[size_t(b)]) w.note(out, peer, item.bytes);
   }
   out->rounds = 1;
   return ASTRA_OK;
@@ -102,11 +108,13 @@ Status Movement::run() {
   for (int32_t peer = 0; peer < w.ranks->engine.ranks; peer++) {
     if (peer == me) continue;
     if (!places(me, peer, at)) return w.noMemory();
-    for (int64_t b = 0; b < blocks; b++)
-      if (at[size_t(b)]) round.send(peer, w.x + uint64_t(b) * w.bytes, w.bytes);
+    for (const Item &item : w.items)
+      for (int64_t b = 0; b < blocks; b++)
+        if (at[size_t(b)]) round.send(peer, item.x + uint64_t(b) * item.bytes, item.bytes);
     if (!places(peer, me, at)) return w.noMemory();
-    for (int64_t b = 0; b < blocks; b++)
-      if (at[size_t(b)]) round.receive(peer, w.y + uint64_t(at[size_t(b)] - 1) * w.bytes, w.bytes);
+    for (const Item &item : w.items)
+      for (int64_t b = 0; b < blocks; b++)
+        if (at[size_t(b)]) round.receive(peer, item.y + uint64_t(at[size_t(b)] - 1) * item.bytes, item.bytes);
   }
   if (Status s = astra::ranks::run(w.ranks, round, w.diag)) return s;
   // What is here already, and what came for an earlier shard.
@@ -114,16 +122,17 @@ Status Movement::run() {
   if (!first.resize(size_t(c.mesh.shards * given))) return w.noMemory();
   for (int64_t i = 0; i < shards * taken; i++) {
     Source s = sourceOf(c, w.first() + i / taken, i % taken);
-    char *to = w.y + uint64_t(i) * w.bytes;
-    if (s.shard < 0) {
-      memset(to, 0, w.bytes);
-    } else if (w.own(s.shard)) {
-      memcpy(to, w.x + uint64_t((s.shard - w.first()) * given + s.block) * w.bytes, w.bytes);
-    } else if (int64_t &known = first[size_t(s.shard * given + s.block)]; known) {
-      memcpy(to, w.y + uint64_t(known - 1) * w.bytes, w.bytes);
-    } else {
-      known = i + 1;
+    int64_t *known = s.shard < 0 || w.own(s.shard) ? nullptr : &first[size_t(s.shard * given + s.block)];
+    for (const Item &item : w.items) {
+      char *to = item.y + uint64_t(i) * item.bytes;
+      if (s.shard < 0)
+        memset(to, 0, item.bytes);
+      else if (!known)
+        memcpy(to, item.x + uint64_t((s.shard - w.first()) * given + s.block) * item.bytes, item.bytes);
+      else if (*known)
+        memcpy(to, item.y + uint64_t(*known - 1) * item.bytes, item.bytes);
     }
+    if (known && !*known) *known = i + 1;
   }
   return ASTRA_OK;
 }
@@ -140,50 +149,75 @@ struct Range {
 constexpr uint64_t kWhole = 16384;
 /// Bytes of a part that a rank folds at a time: what it receives is still in its cache then.
 constexpr uint64_t kRun = 512 << 10;
+/// Bytes to whose multiples elements are cut.
+constexpr uint64_t kGrain = 64;
 
 class Reduction {
 public:
   explicit Reduction(Work &w)
-      : w(w), c(w.c), me(w.ranks->engine.rank), blocks(c.op == Op::ReduceScatter ? c.group : 1),
-        split(c.op == Op::AllReduce && w.bytes > kWhole) {}
+      : w(w), c(w.c), me(w.ranks->engine.rank), blocks(c.op == Op::ReduceScatter ? c.group : 1) {}
 
   Status run() {
     int32_t ranks = w.ranks->engine.ranks;
-    uint64_t most = ranks > 1 ? kRun / w.width * uint64_t(ranks) : w.count;
-    do {
-      count = w.count - from < most ? w.count - from : most, bytes = count * w.width;
-      if (Status s = runOnce()) return s;
-      from += count;
-    } while (from < w.count);
-    return ASTRA_OK;
+    uint64_t most = ranks > 1 ? kRun * uint64_t(ranks) : UINT64_MAX / 2;
+    for (const Item &item : w.items)
+      for (uint64_t from = 0, count; from < item.count; from += count) {
+        if (most - total < item.width)
+          if (Status s = runOnce()) return s;
+        count = (most - total) / item.width;
+        add(item, from, count = item.count - from < count ? item.count - from : count);
+      }
+    return runOnce();
   }
 
   /// What `run` sends.
   Status traffic(astra_traffic *out) {
-    count = w.count, bytes = w.bytes;
+    uint64_t all = 0;
+    for (const Item &item : w.items) add(item, 0, item.count), all += item.bytes;
+    split = c.op == Op::AllReduce && total > kWhole;
     each([&] {
       jobs([&](const Job &j) {
-        if (j.rank != me) return nodes(mine(), [&](int64_t, int64_t) { w.note(out, j.rank, j.bytes(w)); });
+        if (j.rank != me) return nodes(mine(), [&](int64_t, int64_t) { w.note(out, j.rank, bytes(j)); });
         for (const Range &r : ranges)
-          if (split && r.rank != me) w.note(out, r.rank, j.bytes(w));
+          if (split && r.rank != me) w.note(out, r.rank, bytes(j));
       });
     });
-    uint64_t most = kRun / w.width * uint64_t(w.ranks->engine.ranks), runs = (w.count + most - 1) / most;
+    uint64_t most = kRun * uint64_t(w.ranks->engine.ranks), runs = (all + most - 1) / most;
     out->rounds = uint32_t((split ? 2 : 1) * (runs ? runs : 1));
-    return ranges.failed ? w.noMemory() : ASTRA_OK;
+    return ranges.failed || spans.failed ? w.noMemory() : ASTRA_OK;
   }
 
 private:
+  /// Elements of a tensor that are folded in the run at hand; `at`: where they are among its bytes.
+  struct Span {
+    const Item *item;
+    uint64_t from, count, at;
+    uint64_t bytes() const { return count * item->width; }
+  };
+  void add(const Item &item, uint64_t from, uint64_t count) {
+    spans.add({&item, from, count, total});
+    total += (count * item.width + kGrain - 1) / kGrain * kGrain;
+  }
+  uint64_t padded(uint64_t bytes) const { return (bytes + kGrain - 1) / kGrain * kGrain; }
+
   Status runOnce() {
+    split = c.op == Op::AllReduce && total > kWhole;
+    Status s = exchange();
+    spans.clear();
+    total = 0;
+    return s;
+  }
+
+  Status exchange() {
     uint64_t folded = 0, came = 0;
     each([&] {
-      nodes(mine(), [&](int64_t lo, int64_t hi) { folded += hi > lo + 1; });
+      nodes(mine(), [&](int64_t lo, int64_t hi) { folded += hi > lo + 1 ? padded(here->bytes()) : 0; });
       jobs([&](const Job &j) {
-        if (j.rank == me) came += incoming() * (j.to - j.from) * w.width;
+        if (j.rank == me) came += incoming() * padded(bytes(j));
       });
     });
     List<char> &ownRoom = w.ranks->scratch[0], &otherRoom = w.ranks->scratch[1];
-    if ((ownRoom.size() < folded * bytes && !ownRoom.resize(folded * bytes)) ||
+    if (spans.failed || (ownRoom.size() < folded && !ownRoom.resize(folded)) ||
         (otherRoom.size() < came && !otherRoom.resize(came)))
       return w.noMemory();
 
@@ -198,7 +232,7 @@ private:
       nodes(mine(), [&](int64_t, int64_t) { ++parts; });
       jobs([&](const Job &j) {
         if (j.rank == me) return receive(round, j, other);
-        for (size_t i = 0; i < parts; i++) round.send(j.rank, own[at + i].data + j.from * w.width, j.bytes(w));
+        for (size_t i = 0; i < parts; i++) round.send(j.rank, own[at + i].data + j.from * here->item->width, bytes(j));
       });
       at += parts;
     });
@@ -216,14 +250,14 @@ private:
     return c.op == Op::AllReduce ? share() : ASTRA_OK;
   }
 
-  /// What one rank folds of the block at hand: the elements from ... to - 1.
+  /// What one rank folds of the block and the span at hand: its elements from ... to - 1.
   struct Job {
     int32_t rank;
     uint64_t from, to;
-    uint64_t bytes(const Work &w) const { return (to - from) * w.width; }
   };
+  uint64_t bytes(const Job &j) const { return (j.to - j.from) * here->item->width; }
 
-  /// fn() for each block of each group that this rank takes part in, in an order that all ranks have.
+  /// fn() for each span of each block of each group that this rank takes part in, in an order that all ranks have.
   template <typename F> void each(F fn) {
     for (base = 0; base < c.mesh.shards; base++) {
       if (c.placeOf(base) != 0) continue;
@@ -238,7 +272,8 @@ private:
       bool part = false;
       for (size_t i = 0; i < ranges.size(); i++)
         if (ranges[i].rank == me) part = true, myRange = i;
-      for (block = 0; part && block < blocks; block++) fn();
+      for (block = 0; part && block < blocks; block++)
+        for (Span &span : spans) here = &span, fn();
     }
   }
   const Range &mine() { return ranges[myRange]; }
@@ -255,50 +290,55 @@ private:
   }
 
   template <typename F> void jobs(F fn) {
-    if (c.op == Op::ReduceScatter) return fn(Job{w.owner(c.member(base, block)), 0, count});
-    uint64_t n = ranges.size(), grain = 64 / w.width;
-    auto cut = [&](uint64_t k) {
-      uint64_t at = (count / n * k + count % n * k / n + grain - 1) / grain * grain;
-      return k == n || at > count ? count : at;
+    if (c.op == Op::ReduceScatter) return fn(Job{w.owner(c.member(base, block)), 0, here->count});
+    uint64_t n = ranges.size();
+    auto cut = [&](uint64_t k) { // the bytes of the run are cut evenly, whatever tensors they are of
+      uint64_t at = (total / n * k + total % n * k / n + kGrain - 1) / kGrain * kGrain;
+      uint64_t inside = at < here->at ? 0 : (at - here->at) / here->item->width;
+      return k == n || inside > here->count ? here->count : inside;
     };
-    for (uint64_t i = 0; i < n; i++) fn(Job{ranges[i].rank, split ? cut(i) : 0, split ? cut(i + 1) : count});
+    for (uint64_t i = 0; i < n; i++) fn(Job{ranges[i].rank, split ? cut(i) : 0, split ? cut(i + 1) : here->count});
   }
 
   /// The nodes of this rank's own shards; what is more than one shard's is folded into `room`.
   bool foldOwn(char *&room) {
     bool good = true;
+    const Item &item = *here->item;
     nodes(mine(), [&](int64_t lo, int64_t hi) {
       leaves.clear();
       for (int64_t g = lo; g < hi; g++)
-        leaves.add(
-            {g, g + 1, w.x + uint64_t((c.member(base, g) - w.first()) * blocks + block) * w.bytes + from * w.width});
+        leaves.add({g, g + 1,
+                    item.x + uint64_t((c.member(base, g) - w.first()) * blocks + block) * item.bytes +
+                        here->from * item.width});
       if (hi == lo + 1) return own.add(leaves[0]);
-      good &= !leaves.failed && fold(room, leaves.data(), leaves.size(), lo, hi, count, w.width, w.combine);
+      good &= !leaves.failed && fold(room, leaves.data(), leaves.size(), lo, hi, here->count, item.width, item.combine);
       own.add({lo, hi, room});
-      room += bytes;
+      room += padded(here->bytes());
     });
     return good;
   }
   void receive(Round &round, const Job &j, char *&other) {
     for (const Range &r : ranges)
       if (r.rank != me)
-        nodes(r, [&](int64_t, int64_t) { round.receive(r.rank, other, j.bytes(w)), other += j.bytes(w); });
+        nodes(r, [&](int64_t, int64_t) { round.receive(r.rank, other, bytes(j)), other += padded(bytes(j)); });
   }
   /// Where the result of the block at hand is: of the first of this rank's shards that has it.
   char *result() {
     int64_t shard = c.op == Op::ReduceScatter ? c.member(base, block) : c.member(base, mine().lo);
-    return w.y + (c.one ? 0 : uint64_t(shard - w.first()) * w.bytes) + from * w.width;
+    const Item &item = *here->item;
+    return item.y + (c.one ? 0 : uint64_t(shard - w.first()) * item.bytes) + here->from * item.width;
   }
   bool finish(const Job &j, size_t at, char *&other) {
+    const Item &item = *here->item;
     leaves.clear();
     for (const Range &r : ranges)
       nodes(r, [&](int64_t lo, int64_t hi) {
-        if (r.rank == me) return leaves.add({lo, hi, own[at++].data + j.from * w.width});
+        if (r.rank == me) return leaves.add({lo, hi, own[at++].data + j.from * item.width});
         leaves.add({lo, hi, other});
-        other += j.bytes(w);
+        other += padded(bytes(j));
       });
-    return !leaves.failed && fold(result() + j.from * w.width, leaves.data(), leaves.size(), 0, c.group, j.to - j.from,
-                                  w.width, w.combine);
+    return !leaves.failed && fold(result() + j.from * item.width, leaves.data(), leaves.size(), 0, c.group,
+                                  j.to - j.from, item.width, item.combine);
   }
 
   /// all_reduce: the pieces go to the others of the group, the whole to all shards of this rank.
@@ -307,15 +347,18 @@ private:
     if (split)
       each([&] {
         jobs([&](const Job &j) {
-          if (j.rank != me) return round.receive(j.rank, result() + j.from * w.width, j.bytes(w));
+          char *part = result() + j.from * here->item->width;
+          if (j.rank != me) return round.receive(j.rank, part, bytes(j));
           for (const Range &r : ranges)
-            if (r.rank != me) round.send(r.rank, result() + j.from * w.width, j.bytes(w));
+            if (r.rank != me) round.send(r.rank, part, bytes(j));
         });
       });
     if (Status s = astra::ranks::run(w.ranks, round, w.diag)) return s;
     each([&] {
       for (int64_t g = mine().lo + 1; !c.one && g < mine().hi; g++)
-        memcpy(w.y + uint64_t(c.member(base, g) - w.first()) * w.bytes + from * w.width, result(), bytes);
+        memcpy(here->item->y + uint64_t(c.member(base, g) - w.first()) * here->item->bytes +
+                   here->from * here->item->width,
+               result(), here->bytes());
     });
     return ASTRA_OK;
   }
@@ -324,10 +367,12 @@ private:
   const Collective &c;
   int32_t me;
   int64_t blocks;
-  bool split;
-  uint64_t from = 0, count = 0, bytes = 0; ///< at hand: elements of a part from one on, their bytes
-  int64_t base = 0, block = 0;             ///< at hand: a group by its first shard; a block of its operands
-  List<Range> ranges;                      ///< of the group at hand
+  bool split = false;
+  List<Span> spans;            ///< of the run at hand
+  uint64_t total = 0;          ///< their bytes
+  int64_t base = 0, block = 0; ///< at hand: a group by its first shard; a block of its operands
+  const Span *here = nullptr;  ///< at hand
+  List<Range> ranges;          ///< of the group at hand
   size_t myRange = 0;
   List<Part> own, leaves;
 };
@@ -350,33 +395,44 @@ bool shapesFit(const Collective &c, int64_t local, const astra_tensor &x, const 
   return true;
 }
 
-Status compute(const Collective &c, const astra_tensor &x, const astra_tensor &y, astra_diag *diag) {
-  Work w{c, c.ranks, diag, static_cast<const char *>(x.data), static_cast<char *>(y.data), 0, 0, 0, nullptr, 1};
-  if (!shapesFit(c, w.local(), x, y))
-    return fail(diag, ASTRA_WRONG_SHAPE,
-                "'%.200s' is called with shapes of another number of shards than the %lld of a rank", c.name,
-                static_cast<long long>(w.local()));
-  uint64_t blocks = c.op == Op::AllToAll || c.op == Op::ReduceScatter ? uint64_t(c.group) : 1;
-  w.bytes = x.data_bytes / (uint64_t(w.local()) * blocks);
-  if (Status s = begin(c.ranks, c.name, w.bytes, diag)) return s;
-  Status s = ASTRA_OK;
-  if (c.op == Op::Index) {
-    for (int64_t i = 0; i < w.local(); i++) static_cast<int64_t *>(y.data)[i] = c.placeOf(w.first() + i);
-  } else if (c.op == Op::AllReduce || c.op == Op::ReduceScatter) {
-    int32_t dtype = x.dtype;
-    if (c.kind == Kind::Sum && dtype == ASTRA_C64) dtype = ASTRA_F32; // part by part
-    if (c.kind == Kind::Sum && dtype == ASTRA_C128) dtype = ASTRA_F64;
-    w.combine = combineOf(c.kind, dtype);
-    w.width = astra_dtype_bits(dtype) / 8;
-    if (!w.combine)
-      s = fail(diag, ASTRA_WRONG_DTYPE, "'%.200s' does not fold elements of type %s", c.name,
-               astra_dtype_name(x.dtype));
-    else
-      w.count = w.bytes / w.width;
-    if (!s) s = Reduction(w).run();
-  } else {
-    s = Movement(w).run();
+Status compute(const Collective &c, const astra_tensor *inputs, const astra_tensor *outputs, uint32_t count,
+               astra_diag *diag) {
+  List<Item> items;
+  Work w{c, c.ranks, diag, items, 1};
+  bool folds = c.op == Op::AllReduce || c.op == Op::ReduceScatter;
+  uint64_t blocks = c.op == Op::AllToAll || c.op == Op::ReduceScatter ? uint64_t(c.group) : 1, all = 0;
+  int32_t strange = 0; // a dtype that is not folded
+  for (uint32_t i = 0; i < count; i++) {
+    const astra_tensor &x = inputs[i], &y = outputs[i];
+    if (!shapesFit(c, w.local(), x, y) || (c.op == Op::Index && i))
+      return fail(diag, ASTRA_WRONG_SHAPE,
+                  "'%.200s' is called with shapes of another number of shards than the %lld of a rank", c.name,
+                  static_cast<long long>(w.local()));
+    Item item{static_cast<const char *>(x.data), static_cast<char *>(y.data), 0, 0, 1, nullptr};
+    item.bytes = x.data_bytes / (uint64_t(w.local()) * blocks);
+    if (folds) {
+      int32_t dtype = x.dtype;
+      if (c.kind == Kind::Sum && dtype == ASTRA_C64) dtype = ASTRA_F32; // part by part
+      if (c.kind == Kind::Sum && dtype == ASTRA_C128) dtype = ASTRA_F64;
+      item.combine = combineOf(c.kind, dtype);
+      item.width = astra_dtype_bits(dtype) / 8;
+      if (item.combine)
+        item.count = item.bytes / item.width;
+      else
+        strange = x.dtype;
+    }
+    all += item.bytes;
+    items.add(item);
   }
+  if (items.failed) return w.noMemory();
+  if (Status s = begin(c.ranks, c.name, all, diag)) return s;
+  Status s = ASTRA_OK;
+  if (strange)
+    s = fail(diag, ASTRA_WRONG_DTYPE, "'%.200s' does not fold elements of type %s", c.name, astra_dtype_name(strange));
+  else if (c.op == Op::Index)
+    for (int64_t i = 0; i < w.local(); i++) static_cast<int64_t *>(outputs[0].data)[i] = c.placeOf(w.first() + i);
+  else
+    s = folds ? Reduction(w).run() : Movement(w).run();
   end(c.ranks);
   return s;
 }
@@ -386,9 +442,9 @@ Status compute(const Collective &c, const astra_tensor &x, const astra_tensor &y
 Status astra::ranks::call(void *self, const astra_tensor *inputs, uint32_t numInputs, const astra_tensor *outputs,
                           uint32_t numOutputs, astra_diag *diag) {
   auto &c = *static_cast<Collective *>(self);
-  if (numInputs < 1 || numInputs > 2 || numOutputs != 1) // the second: what comes before it
-    return fail(diag, ASTRA_INVALID_ARGUMENT, "'%.200s' takes one tensor and gives one", c.name);
-  return compute(c, inputs[0], outputs[0], diag);
+  if (!numOutputs || numInputs < numOutputs || numInputs > numOutputs + 1) // one more: what comes before it
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "'%.200s' gives as many tensors as it takes", c.name);
+  return compute(c, inputs, outputs, numOutputs, diag);
 }
 
 Status astra_ranks_sum(astra_ranks *ranks, int32_t dtype, uint64_t count, const void *data, void *sum,
@@ -405,7 +461,7 @@ Status astra_ranks_sum(astra_ranks *ranks, int32_t dtype, uint64_t count, const 
   x.dtype = dtype, x.ndim = 2, x.shape = given, x.data = const_cast<void *>(data);
   x.data_bytes = count * (astra_dtype_bits(dtype) / 8);
   y = x, y.ndim = 1, y.shape = given + 1, y.data = sum;
-  return compute(c, x, y, diag);
+  return compute(c, &x, &y, 1, diag);
 }
 
 Status astra_collective_traffic(const char *function, uint64_t bytes, uint32_t element, int32_t ranks, int32_t rank,
@@ -420,7 +476,10 @@ Status astra_collective_traffic(const char *function, uint64_t bytes, uint32_t e
                 static_cast<long long>(c.mesh.shards));
   astra_ranks self{};
   self.engine.rank = rank, self.engine.ranks = ranks;
-  Work w{c, &self, diag, nullptr, nullptr, bytes, bytes / element, element, nullptr, per_node};
+  List<Item> items;
+  items.add({nullptr, nullptr, bytes, bytes / element, element, nullptr});
+  if (items.failed) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to count what moves");
+  Work w{c, &self, diag, items, per_node};
   size_t size = out->size;
   memset(static_cast<void *>(out), 0, sizeof(*out));
   out->size = size;

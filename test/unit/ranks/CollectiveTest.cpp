@@ -3,6 +3,7 @@
 // Checks:   each rank's result against a model that knows shards alone, byte for byte; how many bytes move; that names
 //           are read as they should be and wrong ones refused.
 #include "Ranks.h"
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
@@ -235,6 +236,77 @@ TEST(Collectives, FoldAllKindsAndTypes) {
     check<int32_t>({m, {true}, "reduce_scatter", kind, 50}, random);
     check<uint8_t>({m, {true}, "all_reduce", kind, 50}, random);
   }
+}
+
+/// A bucket: each tensor as if it were alone, at the bytes of a ring.
+TEST(Collectives, OfSeveralTensorsGiveWhatEachGives) {
+  constexpr int M = 8;
+  struct Of {
+    int dtype, width;
+    int64_t n;
+  };
+  const std::vector<Of> items{{ASTRA_F32, 4, 37}, {ASTRA_F64, 8, 3},    {ASTRA_F32, 4, 300001}, {ASTRA_F32, 4, 0},
+                              {ASTRA_I8, 1, 5},   {ASTRA_F32, 4, 5000}, {ASTRA_F64, 8, 40001}};
+  for (std::string name :
+       {"all_reduce/data=8/data/sum.one", "all_reduce/data=4,model=2/data/sum",
+        "reduce_scatter/data=4,model=2/model/sum", "all_gather/data=8/data/one", "all_gather/data=4,model=2/model/",
+        "all_to_all/data=8/data/", "permute/data=4,model=2/data/+1"})
+    for (int R : {1, 2, 4, 8}) {
+      std::vector<std::string> problems(R);
+      std::atomic<uint64_t> sentAlone = 0, sentTogether = 0;
+      onRanks(R, [&](astra_ranks *ranks, int r) {
+        Collective c;
+        if (readName(&c, ("astra.mesh." + name).c_str(), nullptr)) return void(problems[r] = "no name");
+        c.ranks = ranks;
+        int64_t L = M / R, G = c.group;
+        bool in = c.op == Op::AllToAll || c.op == Op::ReduceScatter,
+             out = c.op == Op::AllToAll || c.op == Op::AllGather;
+        std::vector<std::vector<char>> x, alone, together;
+        std::vector<std::vector<int64_t>> shapes;
+        std::vector<astra_tensor> given, each, all;
+        for (const Of &o : items) {
+          std::vector<int64_t> from{L}, to;
+          if (!c.one) to.push_back(L);
+          if (in) from.push_back(G);
+          if (out) to.push_back(G);
+          from.push_back(o.n), to.push_back(o.n);
+          auto count = [](auto &s) { return std::accumulate(s.begin(), s.end(), int64_t(1), std::multiplies<>()); };
+          std::mt19937 random(unsigned(r * 100 + o.n));
+          std::vector<char> bytes(size_t(count(from) * o.width) + 1);
+          for (int64_t i = 0; i < count(from); i++) {
+            double v = std::ldexp(double(random() % 2001) - 1000, int(random() % 40) - 20);
+            float f = float(v);
+            int8_t k = int8_t(random());
+            memcpy(&bytes[size_t(i * o.width)],
+                   o.width == 8   ? (void *)&v
+                   : o.width == 4 ? (void *)&f
+                                  : (void *)&k,
+                   size_t(o.width));
+          }
+          x.push_back(std::move(bytes));
+          alone.push_back(std::vector<char>(size_t(count(to) * o.width) + 1)), together.push_back(alone.back());
+          shapes.push_back(from), shapes.push_back(to);
+        }
+        for (size_t i = 0; i < items.size(); i++) {
+          given.push_back(tensor(items[i].dtype, x[i].data(), shapes[2 * i], items[i].width));
+          each.push_back(tensor(items[i].dtype, alone[i].data(), shapes[2 * i + 1], items[i].width));
+          all.push_back(tensor(items[i].dtype, together[i].data(), shapes[2 * i + 1], items[i].width));
+        }
+        astra_diag diag = ASTRA_INIT(astra_diag);
+        for (size_t i = 0; i < items.size(); i++)
+          if (astra::ranks::call(&c, &given[i], 1, &each[i], 1, &diag)) return void(problems[r] = diag.text);
+        astra_ranks_counters before = ASTRA_INIT(astra_ranks_counters), after = before;
+        astra_ranks_get_counters(ranks, &before);
+        if (astra::ranks::call(&c, given.data(), uint32_t(items.size()), all.data(), uint32_t(items.size()), &diag))
+          return void(problems[r] = diag.text);
+        astra_ranks_get_counters(ranks, &after);
+        sentAlone += before.sent, sentTogether += after.sent - before.sent;
+        if (after.collectives != before.collectives + 1) problems[r] = "not one collective";
+        if (alone != together) problems[r] = "other bytes";
+      });
+      for (int r = 0; r < R; r++) EXPECT_EQ(problems[r], "") << name << ", rank " << r << " of " << R;
+      EXPECT_LE(sentTogether, sentAlone) << name << ", " << R << " ranks";
+    }
 }
 
 TEST(Fold, HalvesAreRoundedOncePerNode) {
