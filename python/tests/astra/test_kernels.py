@@ -412,3 +412,33 @@ def test_the_page_has_the_table_of_primitives():
     if os.environ.get("ASTRA_UPDATE_DOCS"):
         PAGE.write_text(wanted)
     assert PAGE.read_text() == wanted
+
+
+@astra.kernel
+def rows_of_any_length(x, w, out, *, SHIFT=0.0):
+    row, n = kernel.program_id(0), x.shape[1]
+    t = kernel.load(x, (row, 0), (1, n))
+    pairs = kernel.reshape(kernel.load(w, (0,), (n,)), (1, n)) * t
+    most = kernel.broadcast(kernel.max(t, axis=1, keepdims=True), (1, n))
+    both = kernel.dot(pairs, kernel.reshape(t, (n, 1)))
+    kernel.store(out, (row, 0), (t - most) * both / n + SHIFT)
+
+
+def test_a_tile_may_be_as_long_as_a_size():
+    rows, n = astra.dim("rows", 1, 9), astra.dim("n", 1, 100)
+
+    def f(x, w):
+        return rows_of_any_length(x, w, out=astra.spec(x.shape), grid=x.shape[0])
+
+    program = astra.trace(f, astra.spec((rows, n)), astra.spec((n,))).lower().compile("native")
+    for shape in ((1, 1), (3, 70), (9, 100)):
+        x, w = tutorial_kernels.normal(*shape), tutorial_kernels.normal(shape[1])
+        wanted = kernel.interpret(rows_of_any_length, x, w, out=astra.spec(shape), grid=shape[0])
+        assert program(x, w).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("least, sentence", [(0, "sizes that are 1 at least; n may be 0"), (1, "16777216 are the most")])
+def test_sizes_of_tiles_have_bounds(least, sentence):
+    n = astra.dim("n", least, 1 << 25)
+    with pytest.raises(astra.KernelError, match=sentence):
+        astra.trace(lambda x, w: rows_of_any_length(x, w, out=astra.spec(x.shape), grid=x.shape[0]), astra.spec((4, n)), astra.spec((n,)))

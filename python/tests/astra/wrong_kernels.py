@@ -355,7 +355,7 @@ def a_load_of_another_rank(x, out):
     kernel.store(out, (0,), kernel.load(x, (0,), (2, 4)))  # here
 
 
-@wrong("the shape of a load is of numbers that are known while the kernel is compiled; make a size a keyword argument of the kernel (BLOCK=64)", "kernel.load", grid=2)
+@wrong("the shape of a load is of numbers and of sizes that are 1 at least; one that programs, counters or values decide is in it", "kernel.load", grid=2)
 def a_shape_that_is_not_constant(x, out):
     kernel.store(out, (0,), kernel.load(x, (0,), (kernel.program_id(0) + 1,)), drop=True)  # here
 

@@ -107,6 +107,13 @@ class GraphWalker(Known):
         """A size as a number or an Index."""
         return self.indexed_node(_dims.size_node(self.core, n))
 
+    def size(self, x: Index, what: str) -> Any:
+        inner = [s for s in _forms.symbols(self.node_form(x.node)) if _forms.is_a(s, _forms.PROGRAM, _forms.COUNTER, _forms.READ, _forms.COMPUTED)]
+        if inner or x.node.lo < 1:
+            why = "one that programs, counters or values decide is in it" if inner else f"{self.shown_extent(x)} may be {x.node.lo}"
+            raise self.error(f"{what} is of numbers and of sizes that are 1 at least; {why}")
+        return _dims.size_of_node(self.core, x.node)
+
     def indexed_node(self, node: Any) -> Any:
         return int(node.constant) if node.constant is not None else Index(node, self.node_form(node))
 
@@ -214,11 +221,12 @@ class GraphWalker(Known):
 
     # ---- access
 
-    def load(self, v: View, place: tuple[Any, ...], shape: tuple[int, ...], fill: Any) -> Tile:
+    def load(self, v: View, place: tuple[Any, ...], shape: tuple[Any, ...], fill: Any) -> Tile:
         if any(isinstance(p, Tile) for p in place):
             return self.load_at_data(v, place, shape, fill)
+        spans = tuple(map(self.extent, shape))
         if fill is None:
-            for axis, (s, n) in enumerate(zip(place, shape)):
+            for axis, (s, n) in enumerate(zip(place, spans)):
                 self.inside("the load from", v, axis, s, n)
         begin: list[Any] = []
         size: list[Any] = []
@@ -226,10 +234,10 @@ class GraphWalker(Known):
         after: list[Any] = []
         starts: list[Any] = []
         looping = False
-        for s, span, n in zip(place, shape, v.shape):
+        for s, span, n in zip(place, spans, v.shape):
             if isinstance(s, Index) and self.moves(s.node):
                 looping = True
-                low, high = (0, 0) if fill is None else (max(0, -s.node.lo), self.index("max", 0, self.index("sub", s.node.hi + span, n)))
+                low, high = (0, 0) if fill is None else (max(0, -s.node.lo), self.index("max", 0, self.index("sub", self.index("add", s.node.hi, span), n)))
                 parts: tuple[Any, ...] = (0, n, low, high)
                 if max(low, s.node.hi) >= _forms.FAR:
                     raise self.error(f"the place of this load from '{v.name}' has no bounds: say with kernel.assume what holds")
@@ -242,7 +250,7 @@ class GraphWalker(Known):
         x = self.padded(self.shrunk(v.tensor, begin, size), before, after, 0 if fill is None else fill)
         if looping:
             at = [self.tensor(s)._in(self.graph) for s in starts]
-            x = of_node(self.graph, self.attempt(call, self.core.make, "slice_at", [x._in(self.graph), *at, *map(self.node_of, shape)], [], ""))
+            x = of_node(self.graph, self.attempt(call, self.core.make, "slice_at", [x._in(self.graph), *at, *map(self.node_of, spans)], [], ""))
         return Tile(x, self.elements(v, place, shape, fill))
 
     def load_at_data(self, v: View, place: tuple[Any, ...], shape: tuple[int, ...], fill: Any) -> Tile:
@@ -293,10 +301,11 @@ class GraphWalker(Known):
     def store(self, v: View, place: tuple[Any, ...], t: Tile, drop: bool) -> None:
         if any(isinstance(p, Tile) for p in place):
             raise self.error("a block is stored at a place of program ids, counters and sizes; kernel.scatter writes at indices that are computed")
-        for axis, (s, n, span) in enumerate(zip(place, v.shape, t.shape)):
+        extents = self.extents_of(t.tensor)
+        for axis, (s, span) in enumerate(zip(place, extents)):
             if not drop:
                 self.inside("the store into", v, axis, s, span)
-        self.record(Store(v, place, t.tensor, t.shape, drop, self.node, self.source))
+        self.record(Store(v, place, t.tensor, extents, drop, self.node, self.source))
 
     def scatter(self, v: View, place: tuple[Tile, ...], t: Tile, mode: str, drop: bool) -> None:
         if self.looping:

@@ -49,7 +49,7 @@ class Known(Walker):
         self.fresh += 1
         low, high = _limits(dtype) if bounds is None else bounds
         name = self.space.symbol(f"{kind}{self.fresh}", max(low, -_forms.FAR), min(high, _forms.FAR), shown)
-        if all(n == 1 for n in shape):
+        if all(isinstance(n, int) and n == 1 for n in shape):
             self.single.add(name)
         return name
 
@@ -131,7 +131,7 @@ class Known(Walker):
         """The space with the indices of a tile's axes."""
         space = self.space.copy()
         for i, n in enumerate(reversed(shape)):
-            space.symbol(f"@{i}", 0, _forms.make("sub", self.form_of(n), 1))
+            space.symbol(f"@{i}", 0, _forms.make("sub", self.form_of(self.extent(n)), 1))
         return space
 
     # ---- bounds

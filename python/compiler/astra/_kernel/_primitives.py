@@ -12,11 +12,12 @@ import inspect
 from typing import Any, Callable
 
 from .. import _dtypes, _ops
+from .._dims import Dim
 from .._dtypes import DType
-from .._errors import ArgumentError
+from .._errors import ArgumentError, TraceError
 from . import _forms, _views
 from ._values import Index, Tile, View, described
-from ._walker import MOST_ELEMENTS, NUMBERS, Walker
+from ._walker import MOST_ELEMENTS, NUMBERS, Walker, same_extent, same_shape, shown
 
 GROUPS = ("programs", "memory", "making tiles", "shapes", "element by element", "folds", "order", "products", "statements")
 PRIMITIVES: dict[str, Primitive] = {}
@@ -44,7 +45,10 @@ class Primitive:
             self.signature.bind(*args, **named)
         except TypeError as error:
             raise w.error(f"{self.name}{self.signature}: {error}") from None
-        return self.f(w, *args, **named)
+        try:
+            return self.f(w, *args, **named)
+        except TraceError as error:  # what it asks of an extent is not known of a size
+            raise w.error(f"{self.name}: {error}") from None
 
 
 def _add(name: str, group: str, types: str, f: Callable[..., Any], meaning: str) -> None:
@@ -80,19 +84,23 @@ def _tile(w: Walker, x: Any, what: str, kinds: str = "") -> Tile:
     return x
 
 
-def _shape(w: Walker, shape: Any, what: str) -> tuple[int, ...]:
-    parts = shape if isinstance(shape, tuple) else (shape,)
+def _shape(w: Walker, shape: Any, what: str) -> tuple[Any, ...]:
+    """Extents: numbers, and sizes of arguments, of which a size with bounds is one too."""
+    parts = tuple(w.size(p, what) if isinstance(p, Index) else p for p in (shape if isinstance(shape, tuple) else (shape,)))
     n = 1
     for p in parts:
-        if isinstance(p, (Index, Tile)):
+        if isinstance(p, Tile):
             raise w.error(f"{what} is of numbers that are known while the kernel is compiled; make a size a keyword argument of the kernel (BLOCK=64)")
+        if isinstance(p, Dim):
+            n *= p.bounds[1]
+            continue
         if isinstance(p, bool) or not isinstance(p, int):
             raise w.error(f"{what} is a tuple of numbers; {described(p)} is in it")
         if p < 1:
             raise w.error(f"{what} has an extent of {p}; extents are 1 at least")
         n *= p
     if n > MOST_ELEMENTS:
-        raise w.error(f"{what} {parts} has {n} elements; {MOST_ELEMENTS} are the most of a tile")
+        raise w.error(f"{what} {shown(parts)} has {n} elements; {MOST_ELEMENTS} are the most of a tile")
     return parts
 
 
@@ -302,13 +310,13 @@ def arange(w: Walker, n: Any, dtype: Any = "int32") -> Tile:
 def reshape(w: Walker, x: Any, shape: Any) -> Tile:
     """The same elements, row-major, in another shape."""
     t, extents = _tile(w, x, "what is reshaped"), _shape(w, shape, "the shape")
-    if _count(t.shape) != _count(extents):
-        raise w.error(f"a tile of shape {t.shape} has {_count(t.shape)} elements; {extents} has {_count(extents)}")
+    if not same_extent(_count(t.shape), _count(extents)):
+        raise w.error(f"a tile of shape {shown(t.shape)} has {_count(t.shape)} elements; {shown(extents)} has {_count(extents)}")
     return w.made(_ops.reshape(t.tensor, extents), t.form if isinstance(t.form, int) else None, w.bounds(t))
 
 
-def _count(shape: tuple[int, ...]) -> int:
-    n = 1
+def _count(shape: tuple[Any, ...]) -> Any:
+    n: Any = 1
     for p in shape:
         n *= p
     return n
@@ -338,8 +346,8 @@ def broadcast(w: Walker, x: Any, shape: Any) -> Tile | View:
     if isinstance(x, View):
         return _views.broadcast(w, x, _shape(w, shape, "the shape"), _said(w, x))
     t, extents = _tile(w, x, "what is broadcast"), _shape(w, shape, "the shape")
-    if w.broadcast(t.shape, extents, "broadcast") != extents:
-        raise w.error(f"a tile of shape {t.shape} does not broadcast to {extents}")
+    if not same_shape(w.broadcast(t.shape, extents, "broadcast"), extents):
+        raise w.error(f"a tile of shape {shown(t.shape)} does not broadcast to {shown(extents)}")
     return w.made(_ops.broadcast_to(t.tensor, extents), t.form)
 
 
@@ -620,8 +628,8 @@ def dot(w: Walker, x: Any, y: Any, acc: Any = None) -> Tile:
         raise w.error(f"dot of {a.dtype.name} and {b.dtype.name}: both are of one dtype, or of int8 and uint8")
     if len(a.shape) < 2 or len(b.shape) < 2:
         raise w.error(f"dot is of matrices; the tiles have shapes {a.shape} and {b.shape}")
-    if a.shape[-1] != b.shape[-2] or len(a.shape) != len(b.shape) or a.shape[:-2] != b.shape[:-2]:
-        raise w.error(f"dot of tiles of shapes {a.shape} and {b.shape}: the last extent of the first is the last but one of the second")
+    if not same_extent(a.shape[-1], b.shape[-2]) or not same_shape(a.shape[:-2], b.shape[:-2]):
+        raise w.error(f"dot of tiles of shapes {shown(a.shape)} and {shown(b.shape)}: the last extent of the first is the last but one of the second")
     t = a.dtype
     if t.kind in "iu" and t.bits == 16:
         raise w.error(f"dot of {t.name}: cast to int32 first")
@@ -630,7 +638,7 @@ def dot(w: Walker, x: Any, y: Any, acc: Any = None) -> Tile:
     if acc is None:
         return w.made(out)
     c = _tile(w, acc, "the accumulator of dot")
-    if c.dtype is not wide or c.shape != out.shape:
+    if c.dtype is not wide or not same_shape(c.shape, out.shape):
         raise w.error(f"the accumulator of this dot is {wide.name}{list(out.shape)}, not {c}")
     return w.made(_ops.add(c.tensor, out))
 

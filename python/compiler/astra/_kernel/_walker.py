@@ -88,6 +88,25 @@ _EXPRESSIONS = {
 }
 
 
+def same_extent(m: Any, n: Any) -> bool:
+    """Whether two extents of tiles are equal for all sizes."""
+    return bool(m == n) if isinstance(m, int) and isinstance(n, int) else isinstance(m - n, int) and bool(m - n == 0)
+
+
+def same_shape(s: tuple[Any, ...], t: tuple[Any, ...]) -> bool:
+    return len(s) == len(t) and all(map(same_extent, s, t))
+
+
+def most_of(extent: Any) -> int:
+    """The greatest that an extent of a tile may be."""
+    return extent if isinstance(extent, int) else int(extent.bounds[1])
+
+
+def shown(shape: tuple[Any, ...]) -> str:
+    """A shape as Python prints it, sizes by their names."""
+    return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+
+
 def to_tensor_type(x: Any) -> bool:
     return isinstance(x, (Tile, Index, *NUMBERS))
 
@@ -125,6 +144,14 @@ class Walker:
     def extents_of(self, t: Tensor) -> tuple[Any, ...]:
         """The extents of a tensor as numbers and indices."""
         return tuple(t.shape)
+
+    def size(self, x: Index, what: str) -> Any:
+        """A size as an extent of a tile."""
+        raise NotImplementedError
+
+    def extent(self, n: Any) -> Any:
+        """An extent of a tile as a number or an Index."""
+        return n
 
     def within_extent(self, i: int, n: Any) -> bool:
         """Whether a number is an index of an axis, whatever its extent is."""
@@ -405,7 +432,7 @@ class Walker:
     def handed(self, name: str, before: Tile, where: ast.AST, what: str) -> Tile:
         """The value of a name at the end of a body, of the type that it had."""
         after = self.carried(name, where)
-        if after.dtype is not before.dtype or after.shape != before.shape:
+        if after.dtype is not before.dtype or not same_shape(after.shape, before.shape):
             raise self.error(f"'{name}' is {before} before {what} and {after} at the end of its body; both are of one type", where)
         return after
 
@@ -471,7 +498,7 @@ class Walker:
         x = self.value(e.value)
         if isinstance(x, (View, Tile)):
             if e.attr == "shape":
-                return tuple(x.shape)
+                return tuple(x.shape) if isinstance(x, View) else self.extents_of(x.tensor)
             if e.attr == "dtype":
                 return x.dtype
             if e.attr == "ndim":
@@ -520,7 +547,7 @@ class Walker:
             if isinstance(args[0], tuple):
                 return len(args[0])
             if isinstance(args[0], (Tile, View)) and len(args[0].shape):
-                return args[0].shape[0]
+                return args[0].shape[0] if isinstance(args[0], View) else self.extents_of(args[0].tensor)[0]
             raise self.error(f"len of {described(args[0])}")
         if f in (builtins.min, builtins.max) and len(args) == 2 and not named:
             return self.extreme("min" if f is builtins.min else "max", args[0], args[1])
@@ -611,18 +638,18 @@ class Walker:
         out = []
         for i in range(1, max(len(a), len(b)) + 1):
             m, n = a[-i] if i <= len(a) else 1, b[-i] if i <= len(b) else 1
-            if m != n and 1 not in (m, n):
-                raise self.error(f"{what} of tiles of shapes {a} and {b}, which do not broadcast")
-            out.append(n if m == 1 else m)
+            if not (same_extent(m, n) or same_extent(m, 1) or same_extent(n, 1)):
+                raise self.error(f"{what} of tiles of shapes {shown(a)} and {shown(b)}, which do not broadcast")
+            out.append(n if same_extent(m, 1) else m)
         return tuple(reversed(out))
 
     def made(self, tensor: Tensor, form: Expr | None = None, bounds: tuple[int, int] | None = None) -> Tile:
         """A tile with what is known of its elements: an expression, or bounds."""
         n = 1
         for extent in tensor.shape:
-            n *= extent
+            n *= most_of(extent)
         if n > MOST_ELEMENTS:
-            raise self.error(f"a tile of shape {tensor.shape} has {n} elements; {MOST_ELEMENTS} are the most")
+            raise self.error(f"a tile of shape {shown(tensor.shape)} has {n} elements; {MOST_ELEMENTS} are the most")
         return Tile(tensor, form if tensor.dtype.kind in "iub" else None)
 
     def binary(self, kind: type, x: Any, y: Any) -> Any:
