@@ -25,7 +25,7 @@ from ._graph import GraphWalker, Result
 from ._primitives import GROUPS, PRIMITIVES, Primitive
 from ._source import Source
 from ._values import View
-from ._walker import MOST_ELEMENTS, constant
+from ._expressions import MOST_ELEMENTS, constant
 
 MOST_PROGRAMS = (2**31 - 1, 65535, 65535)  # along the axes of a grid: what GPUs have
 

@@ -18,8 +18,8 @@ Expr = Union[int, str, tuple[Any, ...]]
 MOST_POINTS = 1 << 22
 FAR = 1 << 40  # an integer that data decide lies within +-FAR; indices and sizes are far below it
 
-# A symbol's name begins with what it stands for: an axis of a tile, a program id, the counter of a loop, an integer that was read, one that was computed
-# from what is no expression (argmax, what a loop carries); a size is the rest.
+# What a symbol stands for: an axis of a tile, a program id, the counter of a loop, an integer that was read, one that was computed from what is no
+# expression (argmax, what a loop carries); a size has no kind.
 AXIS, PROGRAM, COUNTER, READ, COMPUTED = "@", "program", "loop", "read", "some"
 MOST_CHOICES = 6  # choices, minima and maxima of which both sides are looked at
 
@@ -31,14 +31,36 @@ _OPS: dict[str, Any] = {
 _PLAIN: dict[str, Any] = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "min": min, "max": max}
 
 
+class Symbol(str):
+    """The name of a symbol, which knows what it stands for."""
+
+    kind = ""
+
+    @staticmethod
+    def of(kind: str, number: int) -> Symbol:
+        s = Symbol(f"{kind}{number}")
+        s.kind = kind
+        return s
+
+
+def axis(number: int) -> Symbol:
+    """An axis of a tile; the last one has number 0."""
+    return Symbol.of(AXIS, number)
+
+
+def program(number: int) -> Symbol:
+    """The id of a program along an axis of the grid."""
+    return Symbol.of(PROGRAM, number)
+
+
 def is_a(s: str, *kinds: str) -> bool:
     """Whether a symbol stands for one of these."""
-    return s.startswith(kinds)
+    return isinstance(s, Symbol) and s.kind in kinds
 
 
 def has(e: Expr, *kinds: str) -> bool:
     """Whether one of these stands in an expression."""
-    return any(s.startswith(kinds) for s in symbols(e))
+    return any(is_a(s, *kinds) for s in symbols(e))
 
 
 def make(op: str, *parts: Expr) -> Expr:

@@ -25,7 +25,8 @@ from ._forms import Expr, Space
 from ._known import Known
 from ._source import Source
 from ._values import Along, Index, Tile, View
-from ._walker import MOST_STEPS, TESTED
+from ._expressions import TESTED
+from ._walker import MOST_STEPS
 
 # Loops of a known number of steps are unrolled while no statement stands in the body more often than this; with a store in them, whose blocks are joined,
 # while it is not more often than that.
@@ -86,8 +87,8 @@ class GraphWalker(Known):
             name = f"program{axis}_{most}"
             node = call(self.core.dim, name, 0, most - 1)
             self.names_of_grid.append(name)
-            self.dims[node] = self.space.symbol(f"{_forms.PROGRAM}{axis}", 0, _forms.make("sub", self.form_of(n), 1))
-            self.programs.append(0 if most == 1 else Index(node, f"{_forms.PROGRAM}{axis}"))
+            self.dims[node] = self.space.symbol(_forms.program(axis), 0, _forms.make("sub", self.form_of(n), 1))
+            self.programs.append(0 if most == 1 else Index(node, _forms.program(axis)))
 
     def statement(self, s: ast.stmt) -> None:
         """What it makes comes from its line."""
@@ -257,7 +258,7 @@ class GraphWalker(Known):
         """A block whose place is computed: its elements one by one."""
         tiles = []
         for axis, (s, n) in enumerate(zip(place, shape)):
-            line = Tile(_ops.reshape(_ops.iota(n), (n,) + (1,) * (len(shape) - axis - 1)), f"@{len(shape) - axis - 1}")
+            line = Tile(_ops.reshape(_ops.iota(n), (n,) + (1,) * (len(shape) - axis - 1)), _forms.axis(len(shape) - axis - 1))
             tiles.append(self.binary(ast.Add, line, Tile(_ops.astype(self.tensor(s), "int64"), self.form(s))))
         return self.gather(v, tuple(tiles), fill)
 
@@ -315,7 +316,7 @@ class GraphWalker(Known):
         if mode == "set":
             space = self.within(t.shape)
             forms: list[Any] = [self.form(p) for p in place]
-            moving = [f"{_forms.PROGRAM}{a}" for a in range(len(self.grid))] + [f"{_forms.AXIS}{i}" for i in range(len(t.shape))]
+            moving = [*map(_forms.program, range(len(self.grid))), *map(_forms.axis, range(len(t.shape)))]
             self.separate(_races.meet(space, forms, [1] * len(forms), [self.form_of(n) for n in v.shape], moving), space, "the scatter into", v)
         flat, _ = self.flattened(v, place, t.shape)
         self.record(Store(v, (flat,), t.tensor, t.shape, drop, self.node, self.source, mode))
@@ -339,7 +340,7 @@ class GraphWalker(Known):
         span = self.index("sub", last, first) if step > 0 else self.index("sub", first, last)
         trips = self.index("floordiv", self.index("add", span, abs(step) - 1), abs(step))
         if isinstance(trips, int) and trips <= 0:
-            return self.skip(s)
+            return self.skip(s.body)
         if not isinstance(trips, int) and not self.space.holds(("le", 0, trips.form)):
             trips = self.index("max", trips, 0)
         assert isinstance(s.target, ast.Name)
@@ -387,7 +388,7 @@ class GraphWalker(Known):
         """A loop of the kernel."""
         most = trips if isinstance(trips, int) else trips.node.hi
         self.fresh += 1
-        symbol = f"{_forms.COUNTER}{self.fresh}"
+        symbol = _forms.Symbol.of(_forms.COUNTER, self.fresh)
         node = call(self.core.dim, f"{symbol}_{most}", 0, most - 1)
         self.dims[node] = symbol
         self.space = self.space.copy()
@@ -609,7 +610,7 @@ class GraphWalker(Known):
 
     def separate_stores(self, before: list[Store], s: Store) -> None:
         """Refuses a program that writes what another program writes; what one program writes twice has the value of the later store, but in a loop."""
-        moving = [f"{_forms.PROGRAM}{a}" for a in range(len(self.grid))]
+        moving = [*map(_forms.program, range(len(self.grid)))]
         v = s.view
         view = [self.form_of(n) for n in v.shape]
         forms = lambda t: ([self.form_of(p) for p in t.place], [self.form_of(n) for n in t.extents])  # noqa: E731

@@ -201,7 +201,7 @@ class Interpreter(Walker):
     def for_range(self, s: ast.For, first: Any, last: Any, step: int) -> None:
         assert isinstance(s.target, ast.Name)
         if not len(range(first, last, step)):
-            return self.skip(s)
+            return self.skip(s.body)
         names = dict(self.names)
         changed = [n for n in self.changed(s.body) if n != s.target.id]
         before = {n: self.carried(n, s) for n in changed}

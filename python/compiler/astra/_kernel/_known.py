@@ -32,7 +32,7 @@ class Known(Walker):
         self.graph, self.core = graph, graph.core
         self.space = Space()
         self.single: set[str] = set()  # symbols of what is one value for a tile
-        self.seen: dict[Any, str] = {}  # what was read
+        self.seen: dict[Any, Any] = {}  # what was read
 
     def form_of(self, x: Any) -> Expr:
         return x if isinstance(x, int) else x.form
@@ -48,7 +48,7 @@ class Known(Walker):
             return None
         self.fresh += 1
         low, high = _limits(dtype) if bounds is None else bounds
-        name = self.space.symbol(f"{kind}{self.fresh}", max(low, -_forms.FAR), min(high, _forms.FAR), shown)
+        name = self.space.symbol(_forms.Symbol.of(kind, self.fresh), max(low, -_forms.FAR), min(high, _forms.FAR), shown)
         if all(isinstance(n, int) and n == 1 for n in shape):
             self.single.add(name)
         return name
@@ -61,7 +61,7 @@ class Known(Walker):
         key = (v.tensor._in(self.graph), tuple(shape), fill, *at)
         found = self.seen.get(key)
         if found is None or found not in self.space.ranges:
-            found = self.seen[key] = str(self.ranged(_forms.READ, v.dtype, shape, None, "a value that was read"))
+            found = self.seen[key] = self.ranged(_forms.READ, v.dtype, shape, None, "a value that was read")
         return found
 
     def computed(self, dtype: DType, shape: tuple[Any, ...], bounds: tuple[int, int] | None = None) -> Expr | None:
@@ -106,10 +106,10 @@ class Known(Walker):
         if not wanted:
             return form
         known = {s for s in space.needed([], wanted) if self.varies(s)}
-        names = {}
+        names: dict[str, str] = {}
         for s in sorted(known, key=list(space.ranges).index):
             self.fresh += 1
-            names[s] = f"{_forms.READ if _forms.is_a(s, _forms.READ) else _forms.COMPUTED}{self.fresh}"
+            names[s] = _forms.Symbol.of(_forms.READ if _forms.is_a(s, _forms.READ) else _forms.COMPUTED, self.fresh)
         for s, new in names.items():
             space.ranges[new] = tuple((_forms.rename(a, names), _forms.rename(b, names)) for a, b in space.ranges[s])
             space.shown[new] = space.shown[s]
@@ -131,7 +131,7 @@ class Known(Walker):
         """The space with the indices of a tile's axes."""
         space = self.space.copy()
         for i, n in enumerate(reversed(shape)):
-            space.symbol(f"@{i}", 0, _forms.make("sub", self.form_of(self.extent(n)), 1))
+            space.symbol(_forms.axis(i), 0, _forms.make("sub", self.form_of(self.extent(n)), 1))
         return space
 
     # ---- bounds

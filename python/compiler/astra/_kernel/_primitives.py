@@ -17,7 +17,8 @@ from .._dtypes import DType
 from .._errors import ArgumentError, TraceError
 from . import _forms, _views
 from ._values import Index, Tile, View, described
-from ._walker import MOST_ELEMENTS, NUMBERS, Walker, same_extent, same_shape, shown
+from ._expressions import MOST_ELEMENTS, NUMBERS, same_extent, same_shape, shown
+from ._walker import Walker
 
 GROUPS = ("programs", "memory", "making tiles", "shapes", "element by element", "folds", "order", "products", "statements")
 PRIMITIVES: dict[str, Primitive] = {}
@@ -300,7 +301,7 @@ def arange(w: Walker, n: Any, dtype: Any = "int32") -> Tile:
     t = _dtype(w, dtype)
     if t.kind not in "iu":
         raise w.error(f"arange is of integers, not of {t.name}: cast it")
-    return w.made(_ops.astype(_ops.iota(extent), t), "@0")
+    return w.made(_ops.astype(_ops.iota(extent), t), _forms.axis(0))
 
 
 # ---- shapes
@@ -336,7 +337,7 @@ def permute(w: Walker, x: Any, axes: Any) -> Tile | View:
         raise w.error(f"axes {axes} of a tile of {rank} axes: each of 0 .. {rank - 1} once")
     if isinstance(t, View):
         return _views.permuted(w, t, axes, _said(w, t))
-    names: dict[str, Any] = {f"{_forms.AXIS}{rank - 1 - a}": f"{_forms.AXIS}{rank - 1 - i}" for i, a in enumerate(axes)}
+    names: dict[str, Any] = {_forms.axis(rank - 1 - a): _forms.axis(rank - 1 - i) for i, a in enumerate(axes)}
     return w.made(_ops.permute_dims(t.tensor, axes), w.placed(t.form, names))
 
 

@@ -40,6 +40,7 @@ class Source:
         self.tree: ast.FunctionDef = tree.body[0]
         ast.increment_lineno(self.tree, first - 1)
         self.signature = inspect.signature(f)
+        self.assigned = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
     def outside(self, name: str) -> Any:
         """What a free name stands for when the kernel is called; KeyError where nothing."""

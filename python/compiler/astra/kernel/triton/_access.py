@@ -20,7 +20,7 @@ from ..._kernel import _forms, _races
 from ..._kernel._forms import Expr, Space
 from ..._kernel._graph import GraphWalker, Store
 from ..._kernel._values import Index, Tile, View
-from ..._kernel._walker import NUMBERS
+from ..._kernel._expressions import NUMBERS
 from ..._tensor import Tensor
 from . import _pointers
 from ._pointers import Argument, Block, Pointer
@@ -184,7 +184,7 @@ class Access(TritonWalker, GraphWalker):
         at = self.wide(p.offset)
         at = at if isinstance(at, Tile) else Tile(_ops.astype(self.tensor(at), I64), self.form(at))
         space = self.here(shape)
-        moving = [f"{_forms.PROGRAM}{axis}" for axis in range(len(self.grid))] + [f"{_forms.AXIS}{i}" for i in range(len(shape))]
+        moving = [*map(_forms.program, range(len(self.grid))), *map(_forms.axis, range(len(shape)))]
         guard = [condition] if condition is not None else []
         where: Expr | None = form
         for g in [*self.guards, *guard]:

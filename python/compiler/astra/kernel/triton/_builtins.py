@@ -16,7 +16,7 @@ from ..._errors import ArgumentError
 from ..._kernel import _forms
 from ..._kernel._primitives import PRIMITIVES, _axis, _dtype, _shape, _tile
 from ..._kernel._values import Index, Tile
-from ..._kernel._walker import NUMBERS
+from ..._kernel._expressions import NUMBERS
 from ._pointers import BlockPointer, Items, Pointer
 from ._random import box_muller, philox, uniform
 
@@ -252,7 +252,7 @@ def expand_dims(w: Any, x: Any, axis: Any) -> Any:
     t = _tile(w, x, "what gets an axis")
     place = _axis(w, axis, len(t.shape), 0 if axis >= 0 and axis < len(t.shape) else 1)
     rank = len(t.shape)
-    names = {f"{_forms.AXIS}{rank - 1 - a}": f"{_forms.AXIS}{rank - a - (a >= place)}" for a in range(rank)}
+    names = {_forms.axis(rank - 1 - a): _forms.axis(rank - a - (a >= place)) for a in range(rank)}
     return w.made(_ops.reshape(t.tensor, (*t.shape[:place], 1, *t.shape[place:])), w.placed(t.form, names))
 
 

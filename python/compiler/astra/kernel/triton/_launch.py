@@ -26,7 +26,7 @@ from ..._kernel._graph import Store
 from ..._kernel._interpret import Output
 from ..._kernel._source import Source
 from ..._kernel._values import View
-from ..._kernel._walker import constant
+from ..._kernel._expressions import constant
 from ..._tensor import Tensor, asarray, call, of_node, of_value
 from ..._trace import Spec
 from ..._transforms import nodes_of, placeholder

@@ -17,7 +17,7 @@ from ... import _ops
 from ..._kernel import _forms
 from ..._kernel._forms import Expr
 from ..._kernel._values import Index, Tile
-from ..._kernel._walker import NUMBERS, TESTED
+from ..._kernel._expressions import NUMBERS, TESTED
 from ..._tensor import call
 from . import _pointers
 from ._access import Access
@@ -265,7 +265,7 @@ class TritonGraph(Access):
             return {}
         assert isinstance(s.target, ast.Name)
         self.fresh += 1
-        symbol = f"{_forms.COUNTER}{self.fresh}"
+        symbol = _forms.Symbol.of(_forms.COUNTER, self.fresh)
         top = count if isinstance(count, int) else count.node.hi
         node = call(self.core.dim, f"{symbol}_{top}", 0, max(top - 1, 0))
         self.dims[node] = symbol

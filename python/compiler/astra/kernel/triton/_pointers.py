@@ -164,9 +164,9 @@ def _block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, 
     rest = linear(form)
     if any(not isinstance(a, str) and axes_in(a) or _forms.has(a, _forms.READ, _forms.COMPUTED) for a in rest[0]):
         return None
-    extents = {f"@{i}": n for i, n in enumerate(reversed(shape)) if n > 1}
+    extents = {_forms.axis(i): n for i, n in enumerate(reversed(shape)) if n > 1}
     coefficient = {a: rest[0].get(a, 0) for a in extents}
-    rest = {a: n for a, n in rest[0].items() if a not in ("@0", "@1", "@2", "@3", "@4") or a in extents}, rest[1]  # axes of extent 1 are 0
+    rest = {a: n for a, n in rest[0].items() if not _forms.is_a(a, _forms.AXIS) or a in extents}, rest[1]  # axes of extent 1 are 0
     if any(c < 0 for c in coefficient.values()):
         return None
     order = sorted((a for a in extents if coefficient[a]), key=lambda a: -coefficient[a])

@@ -16,9 +16,11 @@ import numpy as np
 from ... import _ops
 from ..._dims import Dim
 from ..._dtypes import DTYPES, DType
+from ..._kernel import _forms
 from ..._kernel._forms import Expr
 from ..._kernel._values import Index, Tile, View, described
-from ..._kernel._walker import NUMBERS, Walker
+from ..._kernel._expressions import NUMBERS
+from ..._kernel._walker import Walker
 from ..._tensor import Tensor
 from . import _pointers
 from ._builtins import BUILTINS, METHODS, Builtin, ElementType, Old, PointerType, dtype_of
@@ -381,7 +383,7 @@ class TritonWalker(Walker):
         """The pointers of a block, and the mask of the axes whose ends are looked at."""
         offset, mask, rank = p.base.offset, None, len(p.block)
         for axis, (begin, n, stride, span) in enumerate(zip(p.offsets, p.shape, p.strides, p.block)):
-            line = Tile(_ops.reshape(_ops.iota(span), (span,) + (1,) * (rank - axis - 1)), f"@{rank - axis - 1}")
+            line = Tile(_ops.reshape(_ops.iota(span), (span,) + (1,) * (rank - axis - 1)), _forms.axis(rank - axis - 1))
             at = self.binary(ast.Add, self.wide(begin), line)
             if axis in checked:
                 for c in (self.compared("le", 0, at), self.compared("lt", at, n)):
