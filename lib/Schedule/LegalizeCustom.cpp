@@ -1,7 +1,7 @@
 //===- LegalizeCustom.cpp: what programs of a kernel scatter -----------------===//
 // Takes:    a result of a custom op that is a scatter.
 // Gives:    a scatter behind a kernel whose programs store indices and updates, side by side in the order in which
-//           programs run.
+//           programs run. Of integers that all programs scatter to the same places they store what they add up alone.
 // Keeps:    the order of updates: programs in row-major order of the grid, within each its own along the axis. A tile
 //           that is smaller in some programs is filled up with indices that are outside, which write nothing.
 #include "KernelGrid.h"
@@ -9,6 +9,7 @@
 #include "astra/IR/Index.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace astra;
 using llvm::SmallVector;
@@ -93,6 +94,14 @@ static UOpRef alongAxis(Builder &b, UOpRef x, size_t programs, int64_t axis) {
   return b.reshape(b.permute(x, order), shape);
 }
 
+/// Whether all programs scatter to the same places what may be combined in any order: an integer of each place is then
+/// that of all programs first.
+static bool sharesPlaces(const KernelGrid &grid, UOpRef scatter) {
+  auto isOfProgram = [&](UOpRef n) { return llvm::is_contained(grid.dims, n) || has(n->op, Control); };
+  return isInt(scatter->dtype) && ScatterKind(scatter->ints[1]) != ScatterKind::Set &&
+         llvm::none_of(topoSort(scatter->src[1]), isOfProgram);
+}
+
 UOpRef astra::legalizeProj(Builder &b, UOpRef r) {
   auto scatters = [](UOpRef x) { return x->op == Op::Scatter; };
   if (r->src[0]->op != Op::Custom) return r;
@@ -108,21 +117,33 @@ UOpRef astra::legalizeProj(Builder &b, UOpRef r) {
       stores.push_back(s);
       continue;
     }
-    stores.push_back(grid.place(b, s->src[1], s->src[1]->dtype == DType::I32 ? uint32_t(-1) : uint64_t(-1)));
+    if (!sharesPlaces(grid, s))
+      stores.push_back(grid.place(b, s->src[1], s->src[1]->dtype == DType::I32 ? uint32_t(-1) : uint64_t(-1)));
     stores.push_back(grid.place(b, s->src[2], 0));
   }
   UOpRef now = customWith(b, kernel, stores, {}), mine = kernel->fns[0]->src[r->ints[0]];
   size_t k = first[r->ints[0]];
   if (!scatters(mine)) return resultOf(b, now, k);
-  llvm::DenseMap<UOpRef, UOpRef> outside; // of the function, what all programs scatter into, here
-  for (UOpRef n : topoSort(mine->src[0])) {
-    SmallVector<UOpRef, 6> src;
-    for (UOpRef s : n->src) src.push_back(outside.lookup(s));
-    outside[n] = n->op == Op::Arg ? kernel->src[n->ints[0]] : b.c.withSources(n, src);
-  }
+  llvm::DenseMap<UOpRef, UOpRef> outside; // of the function, what all programs have in common, here
+  auto here = [&](UOpRef x) {
+    for (UOpRef n : topoSort(x)) {
+      SmallVector<UOpRef, 6> src;
+      for (UOpRef s : n->src) src.push_back(outside.lookup(s));
+      outside[n] = n->op == Op::Arg ? kernel->src[n->ints[0]] : b.c.withSources(n, src);
+    }
+    return outside.lookup(x);
+  };
   int64_t axis = mine->ints[0];
-  return legalizeScatter(b, b.c.make(Op::Scatter,
-                                     {outside[mine->src[0]], alongAxis(b, resultOf(b, now, k), grid.dims.size(), axis),
-                                      alongAxis(b, resultOf(b, now, k + 1), grid.dims.size(), axis)},
-                                     mine->ints));
+  UOpRef into = here(mine->src[0]), index, update;
+  if (sharesPlaces(grid, mine)) {
+    static constexpr ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max,
+                                           ReduceKind::Min};
+    index = here(mine->src[1]);
+    update = b.reduce(kinds[mine->ints[1]], resultOf(b, now, k),
+                      llvm::to_vector<4>(llvm::seq<int64_t>(0, int64_t(grid.dims.size()))));
+  } else {
+    index = alongAxis(b, resultOf(b, now, k), grid.dims.size(), axis);
+    update = alongAxis(b, resultOf(b, now, k + 1), grid.dims.size(), axis);
+  }
+  return legalizeScatter(b, b.c.make(Op::Scatter, {into, index, update}, mine->ints));
 }
