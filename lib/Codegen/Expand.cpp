@@ -273,6 +273,18 @@ UOpRef Expansion::load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lane
 /// n: the read before, `from`: its sources now.
 UOpRef Expansion::stageRead(UOpRef n, ArrayRef<UOpRef> from, UOpRef lane, int64_t lanes) {
   SmallVector<UOpRef, 4> src(from);
+  UOpRef gate = nullptr; // kept apart from what counts indices
+  if (n->ntensors == 2) {
+    gate = src[1];
+    src.erase(src.begin() + 1);
+    if (gate->isConst() && !gate->ints[0]) return c.literal(n->dtype, 0);
+    if (gate->isConst()) gate = nullptr;
+  }
+  auto make = [&](ArrayRef<UOpRef> at, UOpRef when, int64_t count) {
+    SmallVector<UOpRef, 5> all(at);
+    if (when) all.insert(all.begin() + 1, widen(when, count));
+    return c.make(Op::At, all, {count});
+  };
   size_t left = src[0]->indices().size();
   bool closed = src.size() - 1 > left; // copies and lanes: the last index counts elements
   if (closed) {
@@ -289,19 +301,20 @@ UOpRef Expansion::stageRead(UOpRef n, ArrayRef<UOpRef> from, UOpRef lane, int64_
       src[0]->ntensors == 1) { // each point of the stage is a vector: its elements follow each other
     SmallVector<UOpRef, 4> at(src.begin(), src.end());
     at.back() = idxMul(c, at.back(), c.index(lanes));
-    return c.make(Op::At, at, {lanes});
+    return make(at, gate, lanes);
   }
-  if (!outer && l && l->second == 0) return c.make(Op::At, src, {1});
+  bool oneGate = !gate || !gate->rank();
+  if (!outer && l && l->second == 0 && oneGate) return make(src, gate, 1);
   if (!outer && l && l->second == 1) {
     SmallVector<UOpRef, 4> at(src.begin(), src.end());
     at.back() = l->first;
-    return c.make(Op::At, at, {lanes});
+    return make(at, gate, lanes);
   }
   SmallVector<UOpRef, 16> each;
   for (int64_t i = 0; i < lanes; ++i) {
     SmallVector<UOpRef, 4> at{src[0]};
     for (UOpRef x : ArrayRef(src).drop_front()) at.push_back(atLane(x, lane, i));
-    each.push_back(c.make(Op::At, at, {1}));
+    each.push_back(make(at, oneGate ? gate : c.make(Op::Lanes, {gate}, {i, 1}), 1));
   }
   return stack(each);
 }

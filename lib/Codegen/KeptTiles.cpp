@@ -5,11 +5,15 @@
 // Keeps:    bits: a value that is kept is the value that would be computed again.
 // Does not: know which axes an element shares with its reader: along those nothing is kept (Value.cpp).
 #include "KeptTiles.h"
+#include "Value.h"
 #include "astra/IR/Contract.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/View.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace astra;
 using llvm::SmallVector;
@@ -59,22 +63,28 @@ static bool repeatsRows(UOpRef expand) {
   return false;
 }
 
-/// Whether elements along an axis are neighbours in memory, or one.
-static bool areNeighbours(UOpRef x, unsigned axis) {
-  for (;;) {
-    bool last = axis + 1 == x->rank();
-    if (x->op == Op::Permute)
-      axis = x->ints[axis];
-    else if (x->op == Op::Expand && x->src[0]->shape[axis]->constIndex() == 1)
-      return true;
-    else if (x->op == Op::Reshape && !(last && x->src[0]->rank() && x->src[0]->shape.back() == x->shape.back()))
-      return true; // who knows
-    else if (x->op == Op::Reshape)
-      axis = x->src[0]->rank() - 1;
-    else if (!moves(x))
-      return last || x->ntensors;
-    x = x->src[0];
+/// Whether elements along an axis are neighbours in memory, or one, as far as one can say.
+static bool areNeighbours(const KernelSpec &spec, UOpRef x, unsigned axis) {
+  AxisOfView of = axisBehind(x, axis);
+  if (of.axis < 0 || of.base->ntensors) return true;
+  auto p = llvm::find_if(spec.inputs, [&](const Placed &p) { return p.value == of.base; });
+  if (p == spec.inputs.end() || !p->layout.isPermuted()) return of.axis + 1 == int(of.base->rank());
+  return !p->layout.dims.empty() && p->layout.dims.back().axis == of.axis;
+}
+
+/// Whether lines of memory that a sum over an axis reads meet in the same few places of a cache of 4 KiB a way, while
+/// other elements along the lanes' axis are read.
+static bool meetInCache(const KernelSpec &spec, UOpRef x, unsigned axis) {
+  constexpr int64_t way = 4096, ways = 8;
+  AxisOfView of = axisBehind(x, axis);
+  auto p = llvm::find_if(spec.inputs, [&](const Placed &p) { return p.value == of.base; });
+  if (of.axis < 0 || p == spec.inputs.end() || !p->layout.isRowMajor()) return false;
+  int64_t bytes = byteSize(of.base->dtype);
+  for (UOpRef d : llvm::ArrayRef(p->allocated).drop_front(of.axis + 1)) {
+    auto n = d->constIndex();
+    if (!n || __builtin_mul_overflow(bytes, *n, &bytes)) return false;
   }
+  return bytes && x->shape[axis]->hi > ways * (way / std::gcd(bytes, way));
 }
 
 static bool alongLast(UOpRef reduce) {
@@ -127,6 +137,21 @@ static Reductions reductionsOf(UOpRef root, const llvm::DenseMap<UOpRef, TileLan
   return all;
 }
 
+bool astra::keepsInStep(UOpRef loop, const llvm::DenseMap<UOpRef, TileLanes> &kept) {
+  UOpRef r = loop->indices()[0];
+  SmallVector<UOpRef, 16> open(loop->tensors().begin() + 1, loop->tensors().end());
+  llvm::DenseSet<UOpRef> seen;
+  while (!open.empty()) {
+    UOpRef x = open.pop_back_val();
+    if (x->isIndex() || !seen.insert(x).second || !dependsOn(x, r)) continue;
+    auto it = kept.find(x);
+    if (it != kept.end() && it->second.step) continue; // of all steps
+    if (it != kept.end()) return true;
+    open.append(x->tensors().begin(), x->tensors().end());
+  }
+  return false;
+}
+
 TileLanes astra::lanesOfTile(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept, const TileSizes &sizes) {
   int64_t n = root->rank() ? std::max<int64_t>(root->shape.back()->hi, 1) : 1;
   auto lanesFor = [&](int64_t n) -> unsigned {
@@ -142,7 +167,57 @@ TileLanes astra::lanesOfTile(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes
   return how;
 }
 
-llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, const TileSizes &sizes) {
+/// What steps of several loops have, of loops of one length: it is kept for all steps. So the scores of an attention,
+/// whose greatest one loop looks for before another adds up their exponentials, are computed once.
+static void keepForAllSteps(Context &c, llvm::ArrayRef<UOpRef> order, const llvm::DenseMap<UOpRef, unsigned> &cost,
+                            llvm::DenseMap<UOpRef, TileLanes> &kept) {
+  struct Loop {
+    UOpRef range = nullptr, any = nullptr;
+    SmallVector<UOpRef, 4> values;
+    llvm::DenseMap<UOpRef, UOpRef> ofAny; // nodes of a step as a step of any such loop has them
+  };
+  constexpr int64_t anyAxis = int64_t(1) << 40; // a number that no range of a kernel has
+  SmallVector<Loop, 4> loops;
+  llvm::DenseSet<UOpRef> ranges;
+  for (UOpRef n : order) {
+    if (n->op != Op::Fold || n->indices().size() != 1) continue;
+    UOpRef r = n->indices()[0];
+    if (ranges.insert(r).second) loops.emplace_back().range = r;
+    Loop &l = *llvm::find_if(loops, [&](const Loop &l) { return l.range == r; });
+    l.values.append(n->tensors().begin() + 1, n->tensors().end());
+  }
+  if (loops.size() < 2) return;
+  llvm::DenseMap<UOpRef, unsigned> have; // how many loops
+  for (Loop &l : loops) {
+    l.any = c.make(Op::Range, {l.range->src[0]}, {anyAxis, int64_t(RangeKind::Fold)});
+    l.ofAny = withIndices(c, l.values, {l.range}, {l.any});
+    for (auto [x, any] : l.ofAny)
+      if (x != any) ++have[any];
+  }
+  for (Loop &l : loops) {
+    SmallVector<UOpRef, 16> open(l.values.rbegin(), l.values.rend());
+    llvm::DenseSet<UOpRef> seen;
+    while (!open.empty()) {
+      UOpRef x = open.pop_back_val(), any = l.ofAny.lookup(x);
+      if (x->isIndex() || x == any || !seen.insert(x).second) continue;
+      std::vector<UOpRef> below = topoSort(x);
+      bool alone = llvm::none_of(below, [&](UOpRef n) { return n != l.range && ranges.contains(n); });
+      if (have.lookup(any) < 2 || cost.lookup(x) <= dear || moves(x) || !alone) {
+        for (UOpRef s : llvm::reverse(x->tensors())) open.push_back(s);
+        continue;
+      }
+      for (UOpRef n : below)
+        if (auto it = kept.find(n); it != kept.end() && n != x && (it->second.axis >= 0 || n->op != Op::Contract)) {
+          TileLanes how = it->second; // before the map grows
+          kept.try_emplace(l.ofAny.lookup(n), how);
+        }
+      kept[x] = {.ofAnyStep = any, .anyStep = l.any, .step = l.range};
+    }
+  }
+}
+
+llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(Context &c, const KernelSpec &spec, UOpRef root,
+                                                   const TileSizes &sizes) {
   std::vector<UOpRef> order = topoSort(root);
   llvm::DenseMap<UOpRef, unsigned> cost = costs(order);
   // Which passes read a node: one number, or `several`.
@@ -154,14 +229,23 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, const TileSizes 
     by = by == none || by == pass ? pass : several;
   };
   llvm::DenseMap<UOpRef, TileLanes> kept;
-  llvm::DenseMap<UOpRef, unsigned> loops; // passes by the range of a loop
-  llvm::DenseSet<unsigned> ofReductions;  // passes
+  llvm::DenseMap<UOpRef, unsigned> loops;                        // passes by the range of a loop
+  llvm::DenseSet<unsigned> ofReductions;                         // passes
+  llvm::DenseMap<UOpRef, llvm::SmallSetVector<UOpRef, 2>> steps; // ranges of the loops in whose steps a node is read
   for (UOpRef n : llvm::reverse(order)) {
     unsigned by = readBy.lookup(n);
     if (by == none || n->isIndex()) continue;
     auto one = [](UOpRef d) { return d->constIndex() == 1; };
     // A product that a reduction reads: its rows are computed together.
     if (n->op == Op::Contract && ofReductions.contains(by) && sizes.rows > 1) by = several;
+    // What is one for all steps of a loop.
+    if (n->op == Op::Cumulate) by = several; // each element is made of those before
+    llvm::SmallSetVector<UOpRef, 2> within = steps.lookup(n);
+    if (cost[n] > dear && within.remove_if([&](UOpRef r) { return !dependsOn(n, r); })) by = several;
+    for (auto [i, s] : llvm::enumerate(n->tensors())) {
+      steps[s].insert(within.begin(), within.end());
+      if (n->op == Op::Fold && i) steps[s].insert(n->indices()[0]);
+    }
     if (by == several && cost[n] > dear && !moves(n) && !llvm::all_of(n->shape, one))
       kept.try_emplace(n), by = ++passes;
     auto readAll = [&](unsigned pass) {
@@ -175,13 +259,18 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, const TileSizes 
       break;
     case Op::Contract: {
       readAll(several);
-      ContractSpec spec = llvm::cantFail(decodeContract(n->ints)); // what lanes would gather is turned once
-      for (auto [x, forms] : {std::pair(n->src[0], spec.a), {n->src[1], spec.b}})
+      ContractSpec product = llvm::cantFail(decodeContract(n->ints)); // what lanes would gather is turned once
+      for (auto [x, forms] : {std::pair(n->src[0], product.a), {n->src[1], product.b}})
         for (auto [axis, f] : llvm::enumerate(forms))
-          if (f.isLabel() && f.terms[0].first + 1 == spec.kept && !areNeighbours(x, axis)) {
-            TileLanes &how = kept[x] = {int(axis)};
+          if (f.isLabel() && f.terms[0].first + 1 == product.kept) {
+            bool turned = !areNeighbours(spec, x, axis), again = false; // read again by many rows
             for (unsigned other = 0; other < x->rank(); ++other)
-              if (other != axis && areNeighbours(x, other)) how.copyAxis = int(other);
+              again |= other != axis && n->rank() > 1 && n->shape[n->rank() - 2]->hi >= int64_t(4 * sizes.rows) &&
+                       sizes.rows > 1 && meetInCache(spec, x, other);
+            if (!turned && !again) continue;
+            TileLanes &how = kept[x] = {int(axis)};
+            for (unsigned other = 0; turned && other < x->rank(); ++other)
+              if (other != axis && areNeighbours(spec, x, other)) how.copyAxis = int(other);
           }
       break;
     }
@@ -201,19 +290,14 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, const TileSizes 
   }
   // What a step of a loop keeps would be computed again for each element that the loop adds up: these rest from step to
   // step.
-  for (UOpRef n : order) {
-    if (n->op != Op::Fold || kept.contains(n)) continue;
-    llvm::DenseSet<UOpRef> ofStep{n->indices()[0]};
-    for (UOpRef x : topoSort(n->tensors().drop_front())) {
-      if (llvm::any_of(x->src, [&](UOpRef s) { return ofStep.contains(s); })) ofStep.insert(x);
-      if (!ofStep.contains(x) || !kept.contains(x)) continue;
-      kept[n] = {};
-      break;
-    }
-  }
+  keepForAllSteps(c, order, cost, kept);
+  for (UOpRef n : order)
+    if (n->op == Op::Fold && !kept.contains(n) && keepsInStep(n, kept)) kept[n] = {};
   for (auto &[n, how] : kept) {
     if (how.axis < 0) {
-      how = lanesOfTile(n, kept, sizes);
+      TileLanes own = lanesOfTile(how.step ? how.ofAnyStep : n, kept, sizes); // one for all loops that have it
+      own.ofAnyStep = how.ofAnyStep, own.anyStep = how.anyStep, own.step = how.step;
+      how = own;
       continue;
     }
     int64_t length = std::max<int64_t>(n->shape[how.axis]->hi, 1); // what is turned: squares

@@ -1,6 +1,6 @@
 //===- KeptTiles.h: what a program of a user's kernel keeps ------------------===//
 #pragma once
-#include "astra/IR/UOp.h"
+#include "astra/Schedule/Program.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace astra {
@@ -12,6 +12,8 @@ struct TileLanes {
   unsigned reduceLanes = 0; // lanes of its reductions: along what is reduced; 0: those are the tile's
   int copyAxis = -1;        // along which `copies` elements are computed together; -1: none
   unsigned copies = 1;
+  // Of a value that steps of several loops have: it as a step of any of them has it, that step, and the step at hand.
+  UOpRef ofAnyStep = nullptr, anyStep = nullptr, step = nullptr;
 };
 
 /// What a program computes at once.
@@ -21,8 +23,11 @@ struct TileSizes {
   unsigned rows = 1; // of products
 };
 
-/// Tiles below `root` that are dear and read at several points, each with how it is computed.
-llvm::DenseMap<UOpRef, TileLanes> keptTiles(UOpRef root, const TileSizes &sizes);
+/// Tiles below `root`, which a program of the kernel stores, that are dear and read at several points, each with how it
+/// is computed.
+llvm::DenseMap<UOpRef, TileLanes> keptTiles(Context &c, const KernelSpec &spec, UOpRef root, const TileSizes &sizes);
+/// Whether a step of a loop keeps tiles of its own.
+bool keepsInStep(UOpRef loop, const llvm::DenseMap<UOpRef, TileLanes> &kept);
 /// How the root itself is computed.
 TileLanes lanesOfTile(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept, const TileSizes &sizes);
 

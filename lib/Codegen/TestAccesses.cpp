@@ -1,6 +1,6 @@
 //===- TestAccesses.cpp: accesses without a proof are tested at run time -------===//
-// Takes:    a kernel with loads and stores that are neither proved to be inside of their buffers nor shown to be
-//           outside.
+// Takes:    a kernel with loads and stores, and reads of stages under a gate, that are neither proved to be inside of
+//           their buffers or arrays nor shown to be outside.
 // Gives:    the same kernel with a gate on each of these: that its elements exist.
 // Keeps:    bits: where an access is inside its gate is true.
 #include "Gates.h"
@@ -15,7 +15,15 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 using Facts = Inequalities::Facts;
 
-/// The kernel with a gate on each of these loads and stores: that the elements it touches exist.
+/// The number of elements along the last index of what is accessed.
+static UOpRef countOf(Context &c, const Kernel &k, UOpRef access) {
+  UOpRef from = access->src[0];
+  if (access->op != Op::At) return k.buffers[from->ints[0]].elements;
+  int64_t points = from->indices().empty() ? 1 : std::max<int64_t>(from->indices().back()->src[0]->hi, 0);
+  return c.index(points * lanesOf(from) * int64_t(from->ntensors));
+}
+
+/// The kernel with a gate on each of these accesses: that the elements it touches exist.
 static Kernel withTests(Context &c, const Kernel &k, ArrayRef<UOpRef> accesses, llvm::DenseSet<UOpRef> &tested) {
   llvm::DenseMap<UOpRef, UOpRef> to;
   std::vector<UOpRef> roots(k.hints);
@@ -25,10 +33,10 @@ static Kernel withTests(Context &c, const Kernel &k, ArrayRef<UOpRef> accesses, 
     for (UOpRef s : n->src) src.push_back(to.lookup(s));
     UOpRef same = c.withSources(n, src);
     if (llvm::is_contained(accesses, n)) {
-      bool load = same->op == Op::Load;
-      unsigned gateAt = load ? 1 : 2;
-      UOpRef at = same->indices()[0], count = k.buffers[same->src[0]->ints[0]].elements, inside;
-      int64_t lanes = lanesOf(load ? same : same->src[1]);
+      bool store = same->op == Op::Store;
+      unsigned gateAt = store ? 2 : 1;
+      UOpRef at = same->op == Op::At ? same->indices().back() : same->indices()[0], count = countOf(c, k, same), inside;
+      int64_t lanes = lanesOf(store ? same->src[1] : same);
       if (lanes == 1)
         inside = c.make(Op::And, {c.make(Op::Lt, {c.index(-1), at}), c.make(Op::Lt, {at, count})});
       else {

@@ -12,9 +12,14 @@ using llvm::SmallVector;
 bool astra::dependsOn(UOpRef x, UOpRef on) { return llvm::is_contained(topoSort(x), on); }
 
 UOpRef astra::withIndices(Context &c, UOpRef root, ArrayRef<UOpRef> from, ArrayRef<UOpRef> to) {
+  return withIndices(c, ArrayRef(root), from, to).lookup(root);
+}
+
+llvm::DenseMap<UOpRef, UOpRef> astra::withIndices(Context &c, ArrayRef<UOpRef> roots, ArrayRef<UOpRef> from,
+                                                  ArrayRef<UOpRef> to) {
   SmallVector<UOpRef, 6> old(from), fresh(to); // ranges whose extents change join them
   llvm::DenseMap<UOpRef, UOpRef> now;
-  for (UOpRef n : topoSort(root)) {
+  for (UOpRef n : topoSort(roots)) {
     SmallVector<UOpRef, 8> src;
     for (UOpRef s : n->src) src.push_back(now[s]);
     UOpRef &to = now[n];
@@ -26,7 +31,7 @@ UOpRef astra::withIndices(Context &c, UOpRef root, ArrayRef<UOpRef> from, ArrayR
     to = given == old.end() ? c.withSources(n, src) : fresh[given - old.begin()];
     if (n->isIndex() && given == old.end() && to != n) old.push_back(n), fresh.push_back(to);
   }
-  return now[root];
+  return now;
 }
 
 ValueAt::ValueAt(Context &c, const KernelSpec &spec, const RowTile *tile) : c(c), spec(spec) {
@@ -84,9 +89,30 @@ UOpRef ValueAt::lt(UOpRef a, UOpRef b) {
 }
 UOpRef ValueAt::both(UOpRef a, UOpRef b) { return !a ? b : !b || a == b ? a : c.make(Op::And, {a, b}); }
 
+/// Whether a value is read under a gate that has all that a condition says: it is 0 where the condition does not hold.
+static bool isZeroWithout(UOpRef x, UOpRef valid) {
+  if ((x->op != Op::Load && x->op != Op::At) || x->ntensors < 2) return false;
+  llvm::DenseSet<UOpRef> has;
+  SmallVector<UOpRef, 4> open{x->src[1]};
+  auto parts = [&](UOpRef g) { return g->op == Op::And ? ArrayRef<UOpRef>(g->src) : ArrayRef<UOpRef>(); };
+  while (!open.empty()) {
+    UOpRef g = open.pop_back_val();
+    has.insert(g);
+    open.append(parts(g).begin(), parts(g).end());
+  }
+  for (open.push_back(valid); !open.empty();) {
+    UOpRef g = open.pop_back_val();
+    if (has.contains(g)) continue;
+    if (g->op != Op::And) return false;
+    open.append(parts(g).begin(), parts(g).end());
+  }
+  return true;
+}
+
 UOpRef ValueAt::select(UOpRef valid, UOpRef x, UOpRef otherwise) {
   if (!valid) return x;
   if (valid->isConst()) return valid->ints[0] ? x : otherwise;
+  if (otherwise->isConst() && !otherwise->ints[0] && isZeroWithout(x, valid)) return x;
   return x == otherwise ? x : c.make(Op::Select, {valid, x, otherwise});
 }
 
@@ -204,12 +230,7 @@ UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
 /// Whether a step of a loop keeps tiles of its own.
 bool ValueAt::keepsWithin(UOpRef loop) {
   auto [it, fresh] = keepsOwn.try_emplace(loop, false);
-  if (!fresh) return it->second;
-  llvm::DenseSet<UOpRef> ofStep{loop->indices()[0]};
-  for (UOpRef n : topoSort(loop->tensors().drop_front())) {
-    if (llvm::any_of(n->src, [&](UOpRef s) { return ofStep.contains(s); })) ofStep.insert(n);
-    it->second |= ofStep.contains(n) && tiles.contains(n);
-  }
+  if (fresh) it->second = keepsInStep(loop, tiles);
   return it->second;
 }
 
@@ -218,37 +239,70 @@ bool ValueAt::goesTogether(ArrayRef<UOpRef> index) const {
   return llvm::all_of(topoSort(index), [&](UOpRef n) { return n->op != Op::Range || together.contains(n); });
 }
 
+/// Whether an index grows by one from lane to lane of a vector.
+static bool goesByLanes(UOpRef index) {
+  auto isLane = [](UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Vector; };
+  bool grows = false;
+  for (const IndexTerm &t : terms(index)) {
+    bool one = t.atoms.size() == 1 && t.coefficient == 1 && isLane(t.atoms[0]);
+    if (!one && llvm::any_of(t.atoms, [&](UOpRef a) { return llvm::any_of(topoSort(a), isLane); })) return false;
+    grows |= one;
+  }
+  return grows;
+}
+
+/// A value that is kept for all steps of loops, at one of them, with what it keeps itself.
+UOpRef ValueAt::atStep(const TileLanes &how, UOpRef step) {
+  auto now = withIndices(c, ArrayRef(how.ofAnyStep), {how.anyStep}, {step});
+  for (UOpRef n : topoSort(how.ofAnyStep))
+    if (auto it = tiles.find(n); it != tiles.end()) {
+      TileLanes own = it->second; // before the map grows
+      tiles.try_emplace(now.lookup(n), own);
+    }
+  return now.lookup(how.ofAnyStep);
+}
+
 /// An element of a tile that is kept: of all its points along the axes where `index` does not go together with the
 /// reader's.
 UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   TileLanes how = tiles.lookup(value);
-  SmallVector<unsigned, 4> closed; // axes
-  SmallVector<UOpRef, 6> point(index);
-  uint64_t bytes = std::max(1u, byteSize(value->dtype));
-  for (unsigned a = 0; a < index.size(); ++a) {
-    if (goesTogether(index[a])) continue;
-    closed.push_back(a), point[a] = c.index(-1);
-    bytes = llvm::SaturatingMultiply(bytes, uint64_t(std::max<int64_t>(value->shape[a]->hi, 1)) + how.lanes - 1);
-  }
-  if (closed.empty()) return compute(value, index, gate);
-  unsigned axis = how.axis < 0 ? index.size() - 1 : how.axis; // of the lanes: what is neighbours in fast memory
-  bool byLanes = how.lanes > 1 && llvm::is_contained(closed, axis);
-  if (byLanes) llvm::erase(closed, axis), closed.push_back(axis);
-  unsigned copied = how.copyAxis < 0 ? ~0u : how.copyAxis; // its elements, then the lanes, are the innermost
-  bool byCopies = byLanes && how.copies > 1 && copied != axis && llvm::is_contained(closed, copied);
-  if (byCopies) llvm::erase(closed, copied), closed.push_back(copied);
-  UOpRef holds = nullptr; // of the gate: what is about the points that the tile is kept for
+  UOpRef kept = how.step ? how.ofAnyStep : value, holds = nullptr; // of the gate: what is about the points of the tile
   SmallVector<UOpRef, 4> conditions;
   if (gate) conditions.push_back(gate);
   while (!conditions.empty()) {
     UOpRef g = conditions.pop_back_val();
     if (g->op == Op::And)
       conditions.push_back(g->src[1]), conditions.push_back(g->src[0]);
-    else if (goesTogether(g))
+    else if (goesTogether(g) && !(how.step && dependsOn(g, how.step)))
       holds = both(holds, g);
   }
+  SmallVector<unsigned, 4> closed; // axes
+  SmallVector<UOpRef, 6> point(index), whole(index);
+  for (unsigned a = 0; a < index.size(); ++a) {
+    bool together = goesTogether(index[a]);
+    if (!together) closed.push_back(a), point[a] = c.index(-1);
+    if (!together || (index[a]->isConst() && value->shape[a]->constIndex() != 1)) whole[a] = c.index(-1);
+  }
+  // One place of what is there as a whole.
+  if (point != whole && rows.count({{kept, holds}, c.internShape(whole).data()})) {
+    for (unsigned a = 0; a < index.size(); ++a)
+      if (point[a] != whole[a]) closed.push_back(a);
+    llvm::sort(closed);
+    point = whole;
+  }
+  if (closed.empty() && !how.step) return compute(value, index, gate);
+  uint64_t bytes = std::max(1u, byteSize(value->dtype));
+  for (unsigned a : closed)
+    bytes = llvm::SaturatingMultiply(bytes, uint64_t(std::max<int64_t>(value->shape[a]->hi, 1)) + how.lanes - 1);
+  if (how.step) bytes = llvm::SaturatingMultiply(bytes, uint64_t(std::max<int64_t>(how.step->src[0]->hi, 1)));
+  unsigned axis = how.axis < 0 ? index.size() - 1 : how.axis; // of the lanes: what is neighbours in fast memory
+  bool byLanes = how.lanes > 1 && llvm::is_contained(closed, axis);
+  if (byLanes) llvm::erase(closed, axis), closed.push_back(axis);
+  unsigned copied = how.copyAxis < 0 ? ~0u : how.copyAxis; // its elements, then the lanes, are the innermost
+  bool byCopies = byLanes && how.copies > 1 && copied != axis && llvm::is_contained(closed, copied);
+  if (byCopies) llvm::erase(closed, copied), closed.push_back(copied);
   UOpRef w = c.index(byLanes ? how.lanes : 1), one = c.index(1),
-         &stage = rows[{{value, holds}, c.internShape(point).data()}];
+         &stage = rows[{{kept, holds}, c.internShape(point).data()}];
   UOpRef copies = c.index(byCopies ? how.copies : 1);
   auto together = [&](unsigned a) { return byLanes && a == axis ? w : byCopies && a == copied ? copies : one; };
   auto count = [&](unsigned a) {
@@ -258,7 +312,8 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
     if (bytes > tileBytes) return compute(value, index, gate);
     tileBytes -= bytes;
     SmallVector<UOpRef, 6> src{nullptr}, at(point);
-    UOpRef lane = nullptr;
+    UOpRef lane = nullptr, own = value;
+    if (how.step) src.push_back(range(how.step->src[0], RangeKind::Fold)), own = atStep(how, src.back());
     auto element = [&](unsigned a, UOpRef i) { at[a] = simplifyIndex(c, idxAdd(c, idxMul(c, at[a], together(a)), i)); };
     for (unsigned a : closed) src.push_back(at[a] = range(count(a), RangeKind::Fold));
     if (byCopies) src.push_back(range(copies, RangeKind::Unroll)), element(copied, src.back());
@@ -270,16 +325,20 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
     mask = byLanes ? lt(at[axis], value->shape[axis]) : nullptr;
     masked = mask ? lane : nullptr;
     reduceLanes = how.reduceLanes;
-    rests = value->op == Op::Fold && keepsWithin(value) ? value : nullptr;
-    src[0] = compute(value, at, inside);
+    rests = own->op == Op::Fold && keepsWithin(own) ? own : nullptr;
+    src[0] = compute(own, at, inside);
     std::tie(masked, mask, reduceLanes, rests) = outer;
     stage = c.make(Op::Stage, src);
   }
   SmallVector<UOpRef, 6> src{stage}, inner; // inner: the copy, the lane
-  for (auto [d, a] : llvm::enumerate(closed)) {
-    UOpRef i = index[a], by = together(a), room = idxMul(c, stage->indices()[d]->src[0], by);
+  UOpRef when = nullptr;
+  if (how.step) src.push_back(how.step);
+  for (unsigned a : closed) {
+    UOpRef i = index[a], by = together(a), room = idxMul(c, stage->indices()[src.size() - 1]->src[0], by);
     bool masks = mask && dependsOn(i, masked) && simplifyIndex(c, idxSub(c, room, i))->lo < 1;
-    if (gate || masks) { // beyond the ends: any, not taken
+    if (gate && a == closed.back() && a == axis && goesByLanes(i)) { // neighbours: those that are inside
+      when = both(gate, masks ? mask : nullptr);
+    } else if (gate || masks) { // beyond the ends: any, not taken
       if (lt(c.index(-1), i)) i = idxMax(c, i, c.index(0));
       if (masks || lt(i, value->shape[a])) i = idxMin(c, i, idxSub(c, idxMax(c, one, value->shape[a]), one));
       i = simplifyIndex(c, i);
@@ -289,6 +348,7 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
       inner.insert(byCopies && a == copied ? inner.begin() : inner.end(), simplifyIndex(c, idxMod(c, i, by)));
   }
   llvm::append_range(src, inner);
+  if (when) src.insert(src.begin() + 1, when);
   return c.make(Op::At, src, {1});
 }
 
@@ -345,8 +405,9 @@ UOpRef ValueAt::fold(UOpRef loop, ArrayRef<UOpRef> index, UOpRef gate) {
   for (UOpRef v : loop->tensors().drop_front()) {
     UOpRef now = withIndices(c, v, {r}, {own});
     for (UOpRef n : topoSort(v))
-      if (auto kept = tiles.find(n); kept != tiles.end() && one) {
+      if (auto kept = tiles.find(n); kept != tiles.end() && (one || kept->second.step == r)) {
         TileLanes how = kept->second; // before the map grows
+        if (how.step == r) how.step = own;
         tiles.try_emplace(withIndices(c, n, {r}, {own}), how);
       }
     src.push_back(at(now, index, gate));
@@ -402,18 +463,34 @@ static void compareSmall(Context &c, Op op, SmallVector<UOpRef, 3> &src) {
          c.make(Op::FromIndex, {simplifyIndex(c, b)}, {}, {}, DType::I32)};
 }
 
-/// A value that is 0 where it is not valid; a load with that gate is so already.
-UOpRef ValueAt::orZero(UOpRef valid, UOpRef value, UOpRef gate) {
-  bool isGated = value->is(Op::Load) && value->src.size() == 3 && value->src[1] == gate;
-  return isGated ? value : select(valid, value, c.literal(value->dtype, 0));
+/// A comparison of integers that the bounds of symbolic integers decide, as which of the parts of a concatenation an
+/// element is of; else nothing.
+static std::optional<bool> decided(Context &c, Op op, ArrayRef<UOpRef> src) {
+  bool compares = op == Op::Lt || op == Op::Le || op == Op::Eq || op == Op::Ne;
+  if (!compares || !isInt(src[0]->dtype)) return std::nullopt;
+  UOpRef a = smallIndex(c, src[0]), b = a ? smallIndex(c, src[1]) : nullptr;
+  if (!b) return std::nullopt;
+  UOpRef d = simplifyIndex(c, idxSub(c, b, a));
+  bool below = d->lo > 0, above = d->hi < 0, equal = d->constIndex() == 0;
+  if (op == Op::Lt && (below || d->hi <= 0)) return below;
+  if (op == Op::Le && (above || d->lo >= 0)) return !above;
+  if ((op == Op::Eq || op == Op::Ne) && (below || above || equal)) return equal == (op == Op::Eq);
+  return std::nullopt;
 }
 
 UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
   if (auto it = slotOf.find(v); it != slotOf.end()) return load(it->second, index, gate);
   if (has(v->op, Elementwise)) {
     if (!v->src.empty() && v->ntensors == 0) return v; // a comparison of symbolic integers
+    if (v->op == Op::Select)
+      if (UOpRef which = at(v->src[0], index, gate); which->isConst())
+        return at(v->src[which->ints[0] ? 1 : 2], index, gate);
     SmallVector<UOpRef, 3> src;
     for (UOpRef s : v->src) src.push_back(at(s, index, gate));
+    if (auto is = decided(c, v->op, src)) return c.literal(DType::Bool, *is);
+    if (v->op == Op::And && v->dtype == DType::Bool)
+      for (unsigned i : {0u, 1u})
+        if (src[i]->isConst()) return src[i]->ints[0] ? src[1 - i] : src[i];
     compareSmall(c, v->op, src);
     return c.make(v->op, src, v->ints, v->str, v->dtype);
   }
@@ -446,14 +523,14 @@ UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
     SmallVector<UOpRef, 4> xi(index.begin(), index.begin() + axis);
     xi.push_back(e);
     xi.append(index.begin() + axis + i->rank(), index.end());
-    return orZero(valid, at(x, xi, both(gate, valid)), both(gate, valid));
+    return select(valid, at(x, xi, both(gate, valid)), c.literal(v->dtype, 0));
   }
   case Op::Pick: {
     int64_t axis = v->ints[0];
     UOpRef e = indexFrom(at(v->src[1], index, gate));
     UOpRef valid = both(lt(c.index(-1), e), lt(e, v->src[0]->shape[axis]));
     in[axis] = e;
-    return orZero(valid, at(v->src[0], in, both(gate, valid)), both(gate, valid));
+    return select(valid, at(v->src[0], in, both(gate, valid)), c.literal(v->dtype, 0));
   }
   case Op::SliceAt: {
     auto [begin, inside] = window(v->src[0], v->tensors().drop_front(), v->indices(), index, gate);

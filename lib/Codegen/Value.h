@@ -162,7 +162,6 @@ public:
 
 private:
   using Key = std::pair<std::pair<UOpRef, UOpRef>, const void *>;
-  UOpRef orZero(UOpRef valid, UOpRef value, UOpRef gate);
   UOpRef compute(UOpRef value, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   bool positiveWhereTaken(UOpRef d);
   bool padded(const Layout &l, llvm::ArrayRef<UOpRef> index) const;
@@ -237,6 +236,7 @@ private:
   UOpRef rowFold(ReduceKind kind, UOpRef n, UOpRef identity, llvm::function_ref<UOpRef(UOpRef, UOpRef)> element);
   UOpRef cachedRow(UOpRef value, llvm::ArrayRef<UOpRef> row);
   UOpRef fromTile(UOpRef value, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  UOpRef atStep(const TileLanes &how, UOpRef step);
   bool keepsWithin(UOpRef loop);
   bool goesTogether(llvm::ArrayRef<UOpRef> index) const;
   UOpRef indexFrom(UOpRef scalar);
@@ -273,6 +273,9 @@ UOpRef zeroIfEmpty(Context &c, UOpRef r, llvm::ArrayRef<UOpRef> extents);
 uint64_t alignmentOf(UOpRef x);
 /// A graph with symbolic integers replaced by others, in shapes, indices and extents of ranges.
 UOpRef withIndices(Context &c, UOpRef root, llvm::ArrayRef<UOpRef> from, llvm::ArrayRef<UOpRef> to);
+/// The same of each node below some.
+llvm::DenseMap<UOpRef, UOpRef> withIndices(Context &c, llvm::ArrayRef<UOpRef> roots, llvm::ArrayRef<UOpRef> from,
+                                           llvm::ArrayRef<UOpRef> to);
 /// Does x depend on `on`?
 bool dependsOn(UOpRef x, UOpRef on);
 

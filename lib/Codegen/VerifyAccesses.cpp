@@ -89,22 +89,24 @@ private:
       if (lanes < lanesOf(x)) gate = nullptr;
     }
     if (!gate) return gateless(x, buffer, at, lanes);
-    if (gate->op == Op::Splat || !gate->rank()) {
-      for (const Facts &g : gates.of(gate, std::nullopt, nullptr))
-        if (!inside(at, lanes, elements[buffer], joined(g))) return refuse(x, index, gate, lanes, buffer);
-      return llvm::Error::success();
-    }
-    if (inside(at, lanes, elements[buffer], facts)) return llvm::Error::success(); // whatever the gate is
-    Poly lane = in.unknownBelow(lanes);                                            // all lanes at once, else one by one
-    bool all = true;
-    for (const Facts &g : gates.of(gate, std::nullopt, &lane))
-      all = all && inside(in.sum(at, lane), 1, elements[buffer], joined(g));
-    if (all) return llvm::Error::success();
+    return insideWhere(gate, at, lanes, elements[buffer]) ? llvm::Error::success()
+                                                          : refuse(x, index, gate, lanes, buffer);
+  }
+
+  /// at ... at + lanes - 1 are inside, each lane that the gate lets pass.
+  bool insideWhere(UOpRef gate, const Poly &at, int64_t lanes, const Poly &size) {
+    if (gate->op == Op::Splat || !gate->rank())
+      return llvm::all_of(gates.of(gate, std::nullopt, nullptr),
+                          [&](const Facts &g) { return inside(at, lanes, size, joined(g)); });
+    if (inside(at, lanes, size, facts)) return true; // whatever the gate is
+    Poly lane = in.unknownBelow(lanes);              // all lanes at once, else one by one
+    if (llvm::all_of(gates.of(gate, std::nullopt, &lane),
+                     [&](const Facts &g) { return inside(in.sum(at, lane), 1, size, joined(g)); }))
+      return true;
     for (int64_t n = 0; n < lanes; ++n)
       for (const Facts &g : gates.of(gate, n, nullptr))
-        if (!inside(in.sum(at, Inequalities::constant(n)), 1, elements[buffer], joined(g)))
-          return refuse(x, index, gate, lanes, buffer);
-    return llvm::Error::success();
+        if (!inside(in.sum(at, Inequalities::constant(n)), 1, size, joined(g))) return false;
+    return true;
   }
 
   /// Accesses that differ by a constant: the least and the greatest so far were proved.
@@ -147,18 +149,22 @@ private:
   const StageArray &arrayOf(UOpRef stage) const {
     return *llvm::find_if(l.stages, [&](const StageArray &s) { return s.stage == stage; });
   }
-  /// A read of a stage: each index within its extent.
+  /// A read of a stage: each index within its extent, of what its gate lets pass.
   llvm::Error read(const Inst &i) {
     ++count.accesses;
     shift = 0;
-    UOpRef x = i.uop;
+    UOpRef x = i.uop, gate = x->ntensors > 1 ? x->src[1] : nullptr;
     const StageArray &a = arrayOf(x->src[0]);
     for (auto [d, index] : llvm::enumerate(x->indices())) {
-      int64_t lanes = d + 1 == x->indices().size() ? lanesOf(x) : 1;
+      bool last = d + 1 == x->indices().size();
+      int64_t lanes = last ? lanesOf(x) : 1;
       if (auto e = inLoops(x, index)) return e;
       if (i.speculative && needsTest(index, lanes, a.extents[d])) continue;
-      if (!inside(in.of(index), lanes, Inequalities::constant(a.extents[d]), facts))
-        return refuse(x, index, nullptr, lanes, -1, a.extents[d]);
+      if (last && unproved.tested && unproved.tested->contains(x)) continue;
+      Poly size = Inequalities::constant(a.extents[d]);
+      UOpRef of = last ? gate : nullptr;
+      if (of ? insideWhere(of, in.of(index), lanes, size) : inside(in.of(index), lanes, size, facts)) continue;
+      if (auto e = refuse(x, index, of, lanes, -1, a.extents[d])) return e;
     }
     return llvm::Error::success();
   }
@@ -328,7 +334,7 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
   std::string around;
   for (UOpRef r : ranges) around += (around.empty() ? ", in " : ", ") + indexText(r) + " < " + indexText(r->src[0]);
   std::string size = buffer >= 0 ? indexText(k.buffers[buffer].elements) : std::to_string(extent);
-  if (unproved.found && (x->op == Op::Load || x->op == Op::Store)) {
+  if (unproved.found && (x->op == Op::Load || x->op == Op::Store || gate)) {
     unproved.found->push_back(x);
     return llvm::Error::success();
   }

@@ -5,7 +5,7 @@
 
 namespace astra {
 
-/// What becomes of loads and stores that are not proved.
+/// What becomes of loads, stores and gated reads of stages that are not proved.
 struct Unproved {
   llvm::SmallVectorImpl<UOpRef> *found = nullptr; // gets those that no point was found outside for; null: refused
   const llvm::DenseSet<UOpRef> *tested = nullptr; // those that test at run time that their elements exist

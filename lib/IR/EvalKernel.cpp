@@ -295,6 +295,7 @@ Error KernelRun::stage(UOpRef n, State &s) {
 
 Error KernelRun::readStage(UOpRef n, State &s) {
   const State &from = of(n->src[0]);
+  const Tensor *gate = n->ntensors == 2 ? &of(n->src[1]).value : nullptr;
   Dims strides = rowMajor(from.extents);
   s.value = zeros(n->dtype, {});
   std::vector<uint8_t> bytes;
@@ -302,6 +303,10 @@ Error KernelRun::readStage(UOpRef n, State &s) {
   int64_t wide = int64_t(n->src[0]->ntensors) * (n->src[0]->rank() ? *n->src[0]->shape[0]->constIndex() : 1),
           w = elementBytes(n->dtype);
   for (int64_t lane = 0; lane < n->ints[0]; ++lane) {
+    if (gate && !gate->bytes[lane]) {
+      bytes.resize(bytes.size() + w);
+      continue;
+    }
     int64_t cell = 0, element = 0;
     for (size_t i = 0; i < strides.size(); ++i) {
       int64_t v = of(n->indices()[i]).index;

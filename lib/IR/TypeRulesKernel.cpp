@@ -95,9 +95,11 @@ R typing::ruleStage(const In &in) {
   return typeOf(in.src[0]);
 }
 R typing::ruleAt(const In &in) {
-  if (!attributes(in, 1) || in.ints[0] < 1 || in.ntensors != 1 || in.src[0]->op != Op::Stage ||
+  if (!attributes(in, 1) || in.ints[0] < 1 || in.ntensors < 1 || in.ntensors > 2 || in.src[0]->op != Op::Stage ||
       in.src[0]->indices().size() != in.indices().size())
-    return in.fail("takes a stage and one index per range of it");
+    return in.fail("takes a stage, a gate or none, and one index per range of it");
+  if (in.ntensors == 2 && (in.src[1]->dtype != DType::Bool || lanesOf(in.src[1]) != in.ints[0]))
+    return in.fail("the gate is " + describe(in.src[1]));
   return vectorType(in, in.src[0]->dtype, in.ints[0]);
 }
 R typing::ruleSplat(const In &in) {

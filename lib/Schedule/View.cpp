@@ -7,6 +7,43 @@ using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
+/// The axis of a reshape's source that an axis of it is, where they differ in extents of 1 alone.
+static int axisOfReshape(UOpRef reshape, unsigned axis) {
+  SmallVector<unsigned, 6> to, from; // axes of other extents
+  for (auto [x, axes] : {std::pair(reshape, &to), {reshape->src[0], &from}})
+    for (unsigned a = 0; a < x->rank(); ++a)
+      if (x->shape[a]->constIndex() != 1) axes->push_back(a);
+  if (reshape->shape[axis]->constIndex() == 1) return AxisOfView::repeated;
+  size_t k = llvm::find(to, axis) - to.begin();
+  bool same = to.size() == from.size();
+  for (size_t i = 0; same && i < to.size(); ++i) same = reshape->shape[to[i]] == reshape->src[0]->shape[from[i]];
+  if (same) return int(from[k]);
+  bool last = k + 1 == to.size() && !from.empty() && reshape->shape[axis] == reshape->src[0]->shape[from.back()];
+  return last ? int(from.back()) : AxisOfView::unknown;
+}
+
+AxisOfView astra::axisBehind(UOpRef x, unsigned axis) {
+  for (;; x = x->src[0]) switch (x->op) {
+    case Op::Permute: axis = unsigned(x->ints[axis]); break;
+    case Op::Expand:
+      if (x->src[0]->shape[axis]->constIndex() == 1) return {x, AxisOfView::repeated};
+      break;
+    case Op::Reshape:
+      if (int a = axisOfReshape(x, axis); a < 0)
+        return {x, a};
+      else
+        axis = unsigned(a);
+      break;
+    case Op::Flip:
+    case Op::Shrink:
+    case Op::SliceAt:
+    case Op::Pad:
+    case Op::Detach:
+    case Op::Tap: break;
+    default: return {x, int(axis)};
+    }
+}
+
 SmallVector<UOpRef, 4> astra::unflatten(Context &c, UOpRef flat, ArrayRef<UOpRef> extents) {
   SmallVector<UOpRef, 4> index(extents.size());
   UOpRef stride = c.index(1);

@@ -323,9 +323,13 @@ void FunctionEmitter::define(const Inst &i) {
   line(typeOf(x) + " " + name + " = " + s + ";");
 }
 
+/// A kernel of more loops than these is long as it is: a compiler that unrolls them takes half of its time for that.
+static constexpr size_t manyLoops = 32;
+
 void FunctionEmitter::beginLoop(UOpRef range) {
   std::string r = value(range), n = value(range->src[0]);
   if (!isParallel(range)) {
+    if (loops.size() > manyLoops) line("ROLLED");
     line("for (i64 " + r + " = 0; " + r + " < " + n + "; ++" + r + ") {");
     ++indent;
     return;

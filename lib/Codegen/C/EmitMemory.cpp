@@ -15,9 +15,10 @@ std::string FunctionEmitter::bounds(const std::string &at, UOpRef index, unsigne
   return "(" + at + " >= 0 && " + at + " <= " + operand(count) + " - " + num(lanes) + ")";
 }
 
-/// A value of x's type from pointer[at], where gate (a node or null) and inside (an expression or empty) hold.
+/// A value of x's type from pointer[at], where gate (a node or null) and inside (an expression or empty) hold; of
+/// `count` elements.
 std::string FunctionEmitter::read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate,
-                                  const std::string &inside) {
+                                  const std::string &inside, const std::string &count) {
   unsigned lanes = lanesOf(x);
   bool bools = x->dtype == DType::Bool;
   std::string zero, place = pointer + "[" + at + "]";
@@ -29,7 +30,7 @@ std::string FunctionEmitter::read(UOpRef x, const std::string &pointer, const st
   DType element = bools ? DType::U8 : x->dtype;
   std::string T = h.type(element, lanes), s;
   if (gate && !inside.empty()) { // speculative: each lane where it is taken and inside the buffer
-    std::string mask = maskAs(gate, bitWidth(element)), count = operand(k.kernel->buffers[x->src[0]->ints[0]].elements);
+    std::string mask = maskAs(gate, bitWidth(element));
     for (unsigned l = 0; l < lanes; ++l) {
       std::string lane = at + " + " + num(l);
       s += (l ? ", " : "(" + T + "){") + ("(" + mask + ")[" + num(l) + "] && " + lane + " >= 0 && " + lane + " < " +
@@ -52,10 +53,12 @@ std::string FunctionEmitter::read(UOpRef x, const std::string &pointer, const st
 
 std::string FunctionEmitter::load(const Inst &i) {
   UOpRef x = i.uop, index = x->indices()[0], gate = x->ntensors > 1 ? x->src[1] : nullptr;
-  if (auto row = rowOf.find(x); row != rowOf.end()) return read(x, row->second.first, row->second.second, nullptr, "");
+  if (auto row = rowOf.find(x); row != rowOf.end())
+    return read(x, row->second.first, row->second.second, nullptr, "", "");
   std::string at = value(index), inside;
-  if (i.speculative) inside = bounds(operand(index), index, lanesOf(x), k.kernel->buffers[x->src[0]->ints[0]].elements);
-  return read(x, "p" + num(x->src[0]->ints[0]), at, gate, inside);
+  UOpRef count = k.kernel->buffers[x->src[0]->ints[0]].elements;
+  if (i.speculative) inside = bounds(operand(index), index, lanesOf(x), count);
+  return read(x, "p" + num(x->src[0]->ints[0]), at, gate, inside, i.speculative ? operand(count) : "");
 }
 
 /// Pointers for what a loop's steps read; loads that differ by a constant share one.
@@ -87,7 +90,7 @@ size_t FunctionEmitter::arrayOf(UOpRef stage) const {
 }
 
 std::string FunctionEmitter::at(const Inst &i) {
-  UOpRef x = i.uop;
+  UOpRef x = i.uop, gate = x->ntensors > 1 ? x->src[1] : nullptr;
   const StageArray &a = k.linear.stages[arrayOf(x->src[0])];
   std::string place, inside;
   for (size_t d = 0; d < x->indices().size(); ++d) {
@@ -100,7 +103,7 @@ std::string FunctionEmitter::at(const Inst &i) {
               " <= " + num(a.extents[d] - lanes);
   }
   if (!inside.empty()) inside += ")";
-  return read(x, "s" + num(arrayOf(x->src[0])), place.empty() ? "0" : place, nullptr, inside);
+  return read(x, "s" + num(arrayOf(x->src[0])), place.empty() ? "0" : place, gate, inside, num(a.elements));
 }
 
 std::string FunctionEmitter::element(UOpRef stage, size_t number) {

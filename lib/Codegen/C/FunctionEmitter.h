@@ -50,7 +50,8 @@ private:
   bool isCanonical(UOpRef select) const;
   std::string boolVector(UOpRef x);
   std::string compose(UOpRef x);
-  std::string read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate, const std::string &inside);
+  std::string read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate, const std::string &inside,
+                   const std::string &count);
   std::string load(const Inst &i);
   void pointToRows(llvm::ArrayRef<RowRead> rows, UOpRef range);
   std::string at(const Inst &i);

@@ -168,6 +168,12 @@ typedef VECTOR(__bf16, 32) pair_bf16;
 #else
 #define SPILL_VECTORS
 #endif
+/* Before a loop that is not to be unrolled. */
+#if defined(__clang__)
+#define ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define ROLLED
+#endif
 /* Of a loop's n items, how many belong to the first ones of all: never fewer for more, exact at both ends. */
 INLINE i64 share(i64 first, i64 n, i64 all) {
   if (first >= all) return n;

@@ -99,7 +99,7 @@ void Segment::chooseReread(Arranged &out) {
   if (excess * 2 > y.size()) return; // too large a tile for that
   for (size_t k = 0; k < excess; ++k) {
     UOpRef v = y[y.size() - 1 - k];
-    bool plain = (v->op == Op::Load && v->ntensors == 1) || v->op == Op::At;
+    bool plain = (v->op == Op::Load || v->op == Op::At) && v->ntensors == 1;
     auto it = definition.find(v);
     if (!plain || it == definition.end() || insts[it->second].speculative) return;
     out.again.insert(v);

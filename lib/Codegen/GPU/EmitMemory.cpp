@@ -144,6 +144,17 @@ Lanes KernelEmitter::stageRead(const Inst &i) {
   bool shared = threads.isShared(a.stage);
   int64_t step = shared && !a.strides.empty() ? a.strides.back() : 1;
   unsigned chunk = shared && step == 1 ? std::min<uint64_t>({lanes, 16 / bytes, place.alignment}) : 1;
+  if (x->ntensors > 1) { // each lane where its gate is true
+    Lanes out;
+    for (auto [l, gate] : llvm::enumerate(value(x->src[1]))) {
+      V when = condition ? s.band(condition, gate) : gate;
+      Lanes one = guarded(when, {element}, [&] {
+        return loadLanes(at(arrays[number], element, place.element, place.plus + l * step), element, bytes, 1);
+      });
+      out.push_back(x->dtype == DType::Bool ? s.cmp(ICmp::ne, one[0], 0) : one[0]);
+    }
+    return out;
+  }
   uint64_t aligned = shared ? std::min<uint64_t>(bytes * place.alignment, 64) : bytes; // LLVM joins what it can
   Lanes out = guarded(condition, llvm::SmallVector<mlir::Type>(lanes, element), [&] {
     Lanes each;

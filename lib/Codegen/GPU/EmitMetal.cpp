@@ -232,8 +232,11 @@ Lanes MetalKernel::stageRead(const Inst &i) {
   std::string when, at = place(number, x->indices(), 1);
   for (size_t d = 0; i.speculative && d < x->indices().size(); ++d)
     when = both(when, inside(x->indices()[d], 0, d + 1 == x->indices().size() ? lanes : 1, c.index(a.extents[d])));
+  const Lanes gate = x->ntensors > 1 ? value(x->src[1]) : Lanes();
+  const std::string all = when;
   Lanes out;
   for (unsigned l = 0; l < lanes; ++l) {
+    if (!gate.empty()) when = both(all, gate[l]);
     std::string element = "a" + num(number) + "[" + at + (l ? " + " + num(l * step(a)) : "") + "]" +
                           (x->dtype == DType::Bool ? " != 0" : "");
     out.push_back(when.empty() ? element : "(" + when + ") ? " + element + " : (" + type(x) + ")0");

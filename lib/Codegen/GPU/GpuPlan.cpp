@@ -285,7 +285,7 @@ Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &t
   if (!spec.grid.empty()) { // a program is a warp
     p.lanes = p.warp = target.warp, p.unroll = p.mr = 1;
     // What a program keeps its threads share: a block has one.
-    bool keeps = !keptTiles(spec.outputs[0].value->src[0], {p.lanes, true, 1}).empty();
+    bool keeps = !keptTiles(c, spec, spec.outputs[0].value->src[0], {p.lanes, true, 1}).empty();
     p.threads = keeps ? p.warp : 4 * target.warp;
     return p;
   }

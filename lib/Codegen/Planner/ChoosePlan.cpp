@@ -348,7 +348,7 @@ static Plan choosePrograms(KernelFacts &f, const Target &target) {
   bool products = llvm::any_of(topoSort(tile), [](UOpRef x) {
     return x->op == Op::Contract || (x->op == Op::Fold && Combine(x->ints[0]) == Combine::Fma);
   });
-  unsigned most = products ? std::max(1u, target.vectorRegisters / 16) : 4;
+  unsigned most = products ? (target.vectorRegisters >= 16 ? 2 : 1) : 4;
   for (p.unroll = 1; p.unroll < most && int64_t(p.lanes) * p.unroll * 2 <= n;) p.unroll *= 2;
   // A product of 512 x 512 by tiles of 64 x 64 for x86-64-v4: 8 rows of 2 vectors 1.13 ms, 4 of 4 1.16.
   int64_t rows = products && tile->rank() > 1 ? tile->shape[tile->rank() - 2]->hi : 1;

@@ -157,6 +157,7 @@ private:
         if (last && lanes > elements) lanes = 1;
         at.push_back(index(open, last ? elements - lanes + 1 : elements));
       }
+      if (pick(4) == 0) at.insert(at.begin() + 1, gate(open, lanes));
       return keep(open, c.make(Op::At, at, {lanes}));
     }
     case 5: { // lanes

@@ -30,7 +30,7 @@ from ._walker import MOST_STEPS
 
 # Loops of a known number of steps are unrolled while no statement stands in the body more often than this; with a store in them, whose blocks are joined,
 # while it is not more often than that.
-MOST_COPIES, MOST_COPIES_OF_STORES = 32, 256
+MOST_COPIES, MOST_COPIES_OF_STORES = 3, 256
 MOST_STORES = 16  # into one output, that are not one block together
 
 
