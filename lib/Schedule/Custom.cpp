@@ -7,11 +7,15 @@
 #include "Legalize.h"
 #include "Scheduler.h"
 #include "StraightKernel.h"
+#include "astra/IR/Contract.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
 using llvm::SmallVector;
+
+static constexpr int64_t fewPrograms = 4;
 
 /// Of a dim of a grid: the step with which a place's begin along an axis grows, cut at the axis' end: min(extent, d *
 /// step) or d * step. 0: it is something else.
@@ -73,6 +77,34 @@ static SmallVector<UOpRef, 4> withoutNetworks(Builder &b, llvm::ArrayRef<UOpRef>
   return llvm::to_vector<4>(llvm::map_range(roots, [&](UOpRef r) { return now.lookup(r); }));
 }
 
+/// Of tensors that a kernel reads as operands of products alone, the axis along which their lanes run, where it is one.
+static llvm::DenseMap<UOpRef, unsigned> axesOfLanes(llvm::ArrayRef<UOpRef> roots) {
+  llvm::DenseMap<UOpRef, unsigned> found;
+  llvm::DenseSet<UOpRef> views, other; // between the products and these; tensors that are read otherwise
+  std::vector<UOpRef> order = topoSort(roots);
+  for (UOpRef n : order) {
+    if (n->op != Op::Contract) continue;
+    ContractSpec spec = llvm::cantFail(decodeContract(n->ints));
+    for (auto [x, forms] : {std::pair(n->src[0], spec.a), {n->src[1], spec.b}})
+      for (auto [axis, f] : llvm::enumerate(forms)) {
+        if (!f.isLabel() || f.terms[0].first + 1 != spec.kept) continue;
+        AxisOfView of = axisBehind(x, axis);
+        if (of.axis < 0 || of.base->op != Op::State) continue;
+        for (UOpRef v = x; v != of.base; v = v->src[0]) views.insert(v);
+        if (!found.try_emplace(of.base, of.axis).second && found[of.base] != unsigned(of.axis)) other.insert(of.base);
+      }
+  }
+  for (UOpRef n : order)
+    for (UOpRef s : n->tensors()) {
+      bool isView = views.contains(s) || found.contains(s);
+      if (!isView || views.contains(n) || n->op == Op::Contract) continue;
+      while (views.contains(s)) s = s->src[0];
+      other.insert(s);
+    }
+  for (UOpRef x : other) found.erase(x);
+  return found;
+}
+
 /// The user's line of a node, before a sentence about it.
 static std::string lineOf(const Module &m, UOpRef n) {
   const Origin *o = n ? m.origins.find(n) : nullptr;
@@ -96,8 +128,14 @@ void Scheduler::custom(UOpRef n, const llvm::DenseMap<UOpRef, Place> &destinatio
     if (value->op == Op::Proj && value->src[0] == n) wanted[value->ints[0]] = &to;
   StraightKernel plain = straighten(b, n->fns[0]->src);
   if (!plain.why.empty()) return fail(lineOf(m, plain.blocked) + plain.why);
+  std::vector<UOpRef> values = inlined(c.make(Op::Func, withoutNetworks(b, plain.roots), n->fns[0]->ints), args);
+  // What each program would turn is turned once for all of them.
+  if (idxProduct(c, n->indices())->hi >= fewPrograms)
+    for (auto axes = axesOfLanes(values); UOpRef x : args)
+      if (auto it = axes.find(x); it != axes.end() && placeOf(x)->layout.isRowMajor() && it->second + 1 != x->rank())
+        places.set(x, copied(x, lastAxis(x->rank(), it->second)));
   std::vector<Place> out;
-  for (UOpRef r : inlined(c.make(Op::Func, withoutNetworks(b, plain.roots), n->fns[0]->ints), args)) {
+  for (UOpRef r : values) {
     for (UOpRef x : topoSort(r))
       if (has(x->op, Control) || x->op == Op::Compact || (x->op == Op::Extent && isData(x)))
         return fail(lineOf(m, x) + "custom: " + info(x->op).mnemonic + (x->op == Op::Extent ? " of data" : "") +
