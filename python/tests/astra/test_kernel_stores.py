@@ -110,3 +110,47 @@ def test_what_is_refused_races_and_what_races_is_refused():
         assert found[0] == found[1], given
         races += not found[0]
     assert 20 <= races <= 100
+
+
+@kernel.function
+def rows_stored(x, o, n):
+    for i in range(n):
+        kernel.store(o, (i * 4,), kernel.load(x, (i * 4,), (4,)))
+
+
+@astra.kernel
+def never_stored(x, out, *, N):
+    o = out[4:]
+    if N:
+        kernel.store(o, (0,), kernel.load(x, (0,), (4,)))
+    while N:
+        kernel.store(o, (0,), kernel.load(x, (0,), (4,)))
+    for _ in range(N):
+        kernel.store(o, (0,), kernel.load(x, (0,), (4,)))
+
+
+@astra.kernel
+def never_stored_by_a_helper(x, out, *, N):
+    rows_stored(x, out, N)
+
+
+@pytest.mark.parametrize("f", [never_stored, never_stored_by_a_helper])
+def test_what_statements_that_never_run_would_store_stays_0(f):
+    given = {"out": astra.spec((24,)), "grid": 1, "N": 0}
+    assert f(X, **given).tobytes() == kernel.interpret(f, X, **given).tobytes() == bytes(96)
+
+
+k = 0
+
+
+@astra.kernel
+def counts_before_it_begins(x, out):
+    while k < 6:
+        k += 1
+    kernel.store(out, (0,), kernel.load(x, (0,), (4,)))
+
+
+def test_a_name_that_is_assigned_is_not_looked_up_outside():
+    for run in (counts_before_it_begins, lambda *a, **b: kernel.interpret(counts_before_it_begins, *a, **b)):
+        with pytest.raises(astra.KernelError, match="'k' is used before it has a value"):
+            run(X, out=astra.spec((4,)), grid=1)
