@@ -114,6 +114,10 @@ void Lowering::block(const Phase &phase) {
   UOpRef vector = unrolled(plan.unroll), row = unrolled(plan.mr);
   UOpRef nVector = add(mul(vector, num(wide * plan.lanes)), mul(right, num(plan.lanes)));
   UOpRef nOwn = add(nVector, lane), mOwn = add(mul(below, num(plan.mr)), row);
+  // Of mma.sync, which gives a thread two columns side by side: rows that lanes read together are neighbours, each of a
+  // thread's own is the next `mc` of the tile.
+  const bool byLines = s.unit && plan.lanes == 2 && !plan.warpGroups;
+  if (byLines) mOwn = add(mul(row, num(plan.mc)), below);
   if (plan.warpGroups) { // the instruction's rows: 16 of each warp, two of a thread, of each 64 of a group
     UOpRef group = div(below, num(32)), warp = mod(div(below, num(8)), num(4));
     mOwn = add(add(mul(group, num(32 * plan.mr)), mul(div(row, num(2)), num(64))),
@@ -179,6 +183,7 @@ void Lowering::block(const Phase &phase) {
   }
   values.shared.kc = plan.kc;
   values.shared.copied = plan.stages > 0;
+  values.shared.lines = byLines;
   values.phase = {&phase, index};
   bool wholeVectors = n->isConst() && n->ints[0] % plan.lanes == 0;
   UOpRef edge = values.both(insideM(mOwn), insideN(wholeVectors ? nVector : nOwn));

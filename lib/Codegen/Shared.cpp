@@ -10,7 +10,8 @@
 // steps lie some vectors further apart than they are long, so that no more than two threads of a warp that write
 // together meet in one bank. What is copied asynchronously cannot be written across: it stays as it is, point by point,
 // the steps of a point side by side, so that a thread reads several steps of a point together, if it has the registers;
-// else, and of matrix units, whose threads take theirs step by step, it is turned element by element.
+// else it is turned element by element. So do the lines of a matrix unit whose instruction reads them by ldmatrix; the
+// emitter lets the parts of 16 bytes of a line change places (KernelEmitter::swizzled).
 #include "Value.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/STLExtras.h"
@@ -80,8 +81,9 @@ UOpRef ValueAt::fromBlock(int64_t kc, int64_t points, UOpRef k, UOpRef own, unsi
   };
   SmallVector<Way, 8> ways;
   constexpr int64_t large = 128; // results of a thread, whose registers hold four steps of its points too
-  const bool staysAsItIs = shared.copied && !llvm::cantFail(decodeContract(spec.rootOp->ints)).unit &&
-                           shared.side[0].points * shared.side[1].points >= large * int64_t(shared.threads);
+  const bool staysAsItIs =
+      shared.lines || (shared.copied && !llvm::cantFail(decodeContract(spec.rootOp->ints)).unit &&
+                       shared.side[0].points * shared.side[1].points >= large * int64_t(shared.threads));
   for (int64_t lanes = std::max<int64_t>(16 / bytes, 1); lanes >= 1; lanes /= 2)
     for (bool alongPoints : {true, false})
       if ((alongPoints ? points : kc) % lanes == 0 && (alongPoints || lanes == 1 || !shared.copied || staysAsItIs))
@@ -92,7 +94,7 @@ UOpRef ValueAt::fromBlock(int64_t kc, int64_t points, UOpRef k, UOpRef own, unsi
     auto [alongPoints, lanes] = way;
     int64_t inner = (alongPoints ? points : kc) / lanes, outer = alongPoints ? kc : points; // in vectors
     int64_t tInner = std::min(inner, threads), tOuter = std::min(outer, threads / tInner);
-    const bool asItIs = !alongPoints && lanes > 1 && staysAsItIs;
+    const bool asItIs = !alongPoints && staysAsItIs && (lanes > 1 || shared.lines);
     int64_t row = asItIs ? kc : points;
     if (!alongPoints && !asItIs)
       row = turnedRow(points, bytes,

@@ -111,6 +111,7 @@ public:
     unsigned threads = 0;   // 0: none
     int64_t kc = 1;         // steps of the sum that are in fast memory at once
     bool copied = false;    // they go there as they are: of an operand that is turned, element by element
+    bool lines = false;     // an operand whose neighbours are steps is not turned: it lies point by point
     // So many threads have the same points of the tile and each another chain of their sums, number `chain` of those
     // at hand. The operands' blocks have the points of each chain one behind another.
     int64_t chains = 1;

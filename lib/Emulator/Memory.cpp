@@ -25,6 +25,11 @@ void Launch::attach(Thread &t) {
   };
   t.closeCopies = [](Thread *x) { static_cast<Launch *>(x->self)->copies[x->number].emplace_back(); };
   t.awaitCopies = [](Thread *x, uint32_t left) { static_cast<Launch *>(x->self)->awaitCopies(*x, left); };
+  t.matrixRow = [](Thread *x, uint32_t row) {
+    auto &launch = *static_cast<Launch *>(x->self);
+    if (row % 16) launch.fault(*x, "reads a row of a matrix that begins at no multiple of 16 bytes");
+    return launch.access(*x, launch.shared.data() + row + 4 * (x->number % 4), 4, Access::SharedRead);
+  };
   if (copies.size() <= t.number) copies.resize(t.number + 1);
   copies[t.number].assign(1, {});
   attachGroups(t);

@@ -49,6 +49,9 @@ struct Thread {
   void (*multiply)(Thread *, uint32_t count, uint64_t rows, uint64_t columns, Step step);
   void (*awaitGroups)(Thread *, uint32_t count, uint32_t left);
   uint32_t sums[256]; // which these two read, and write
+  /// Of ldmatrix: where the thread's word is of a row of 16 bytes that begins `row` bytes behind the begin of shared
+  /// memory.
+  uint8_t *(*matrixRow)(Thread *, uint32_t row);
 };
 
 } // namespace astra::emulator

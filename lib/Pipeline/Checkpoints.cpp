@@ -16,7 +16,7 @@ static Expected<int64_t> stepMemory(const PipelineOptions &o, Module m, unsigned
   if (Error e = nn::addTraining(m, training)) return std::move(e);
   erase_if(m.entries, [](const Entry &e) { return e.name != "train_step"; });
   if (Error e = runStandardPasses(m, o, nullptr)) return std::move(e);
-  Expected<Schedule> s = schedule(m, {o.fold, o.gpu || !o.gpus.empty(), o.checks, o.hasWarpGroups()});
+  Expected<Schedule> s = schedule(m, {o.fold, o.gpu || !o.gpus.empty(), o.checks, o.storesAlongSum()});
   if (!s) return s.takeError();
   int64_t bytes = 0;
   for (UOpRef slot : s->entries[0].routine.slots) bytes += int64_t(alignTo(uint64_t(slot->hi), 64));

@@ -174,7 +174,7 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   if (o.emit == "uop") return Compilation{{}, print(m), {}};
 
   run.begin("schedule");
-  Expected<Schedule> s = schedule(m, {o.fold, o.gpu || !o.gpus.empty(), o.checks, o.hasWarpGroups()});
+  Expected<Schedule> s = schedule(m, {o.fold, o.gpu || !o.gpus.empty(), o.checks, o.storesAlongSum()});
   if (!s) return s.takeError();
   if (Error e = run.end("schedule", ".txt", [&] { return print(*s); })) return std::move(e);
   if (o.emit == "schedule") return Compilation{{}, print(*s), {}};

@@ -47,9 +47,10 @@ static Layout panelsAlong(unsigned rank, unsigned axis) {
   return l;
 }
 
-/// Whether the instruction of a unit reads both operands along the sum: a warp group's does (docs/gpu.md).
+/// Whether the instructions of a unit read both operands along the sum: those of NVIDIA's do (docs/gpu.md).
 static bool readsAlongSum(const ContractSpec &s) {
-  return s.unit && llvm::StringRef(s.unit->text).starts_with("hopper");
+  llvm::StringRef unit = s.unit ? s.unit->text : "";
+  return unit.starts_with("hopper") || unit.starts_with("ampere");
 }
 
 /// Lines along the sum: kept axes in their order, then those that are summed, in the order of their loops.

@@ -73,7 +73,7 @@ UNIT_PRODUCT = """module @product {
 """
 # Of the main loop of a matrix unit's product: its instructions of a hundred, at least.
 UNIT_GATES = {("cuda:sm_90a", "hopper16", "bf16"): 0.05, ("cuda:sm_90a", "hopper16", "f16"): 0.05,
-              ("cuda:sm_90", "hopper16", "bf16"): 0.15, ("cuda:sm_90", "hopper16", "f16"): 0.15, ("cuda:sm_80", "ampere8", "bf16"): 0.42,
+              ("cuda:sm_90", "hopper16", "bf16"): 0.34, ("cuda:sm_90", "hopper16", "f16"): 0.34, ("cuda:sm_80", "ampere8", "bf16"): 0.50,
               ("hip:gfx942", "cdna3-8", "bf16"): 0.14, ("hip:gfx942", "cdna3-8", "f16"): 0.14, ("hip:gfx90a", "cdna2", "bf16"): 0.14}  # fmt: skip
 # The same of products whose operands come through a ring of asynchronous copies, of the loop of steps and with the loop around it, which copies.
 RINGS = [
@@ -186,6 +186,10 @@ def unit_gate(tools, target, unit, kind):
     share = kinds.get("matrix", 0) / sum(kinds.values())
     assert share >= UNIT_GATES[target, unit, kind], f"matrix instructions are {share:.4f} of the loop: {kinds}"
     assert row["spills"] == row["stack"] == row["local"] == 0, row
+    if target in ("cuda:sm_80", "cuda:sm_90"):  # lines that ldmatrix reads
+        near = [a for a in row["accesses"] if "words_in_a_bank" in a]
+        assert near and all(a["words_in_a_bank"] == 1 and a["bytes"] == 16 for a in near), near
+        assert kinds["shared load"] * 2 <= kinds["matrix"], kinds
     if target == "cuda:sm_90a":  # a turn multiplies a box of 4 steps, which another loop asks for
         assert kinds["matrix"] == 4 and not {"shared load", "shared store", "global load", "local"} & set(kinds), kinds
         assert any(x["own"]["kinds"].get("async copy") == 2 for x in row["loops"]), row["loops"]
@@ -272,6 +276,33 @@ def launches_what_takes_much_shared_memory(tools):
     assert results[0] == results[1] == results[2], [len(x) for x in results]
 
 
+def one_bundle_for_two_kinds_of_code(tools):
+    """sm_90 and sm_90a in one bundle: the one by mma.sync, the other by warp groups; a device of 9.0 takes the latter. One result."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, bundle = f"{folder}/product.uop", f"{folder}/product.astra"
+        pathlib.Path(model).write_text(UNIT_PRODUCT.replace("4096", "96") % {"unit": "hopper16", "type": "bf16"})
+        bits = numpy.random.default_rng(5).integers(0x3E00, 0x4100, (2, 96, 96)).astype(numpy.uint16)
+        made = []
+        for name, x in zip("ab", bits):
+            numpy.save(f"{folder}/{name}.npy", x)
+            made.append(f"--input={name}={folder}/{name}.npy")
+        targets = "cpu:x86-64-v3,cuda:sm_90,cuda:sm_90a,emu:cuda:sm_90,emu:cuda:sm_90a"
+        subprocess.run([f"{tools}/astra-compile", model, "-o", bundle, "--quiet", f"--target={targets}"], check=True)
+        results = []
+        for options in ([], ["--emulate=cuda:sm_90"], ["--emulate=cuda:sm_90a"], ["--device=cuda:0", f"--driver={tools.parent}/lib/libastra-stand-in.so"]):
+            done = subprocess.run([f"{tools}/astra-run", bundle, *made, f"--output=c={folder}/c.npy", "--repeat=2", *options], capture_output=True, text=True, env={**os.environ, "ASTRA_STAND_IN_BUNDLE": bundle})  # fmt: skip
+            assert done.returncode == 0, (options, done.stderr)
+            results.append(pathlib.Path(f"{folder}/c.npy").read_bytes())
+            assert "--device=cuda:0" not in options or done.stdout.startswith("cuda:sm_90a, "), done.stdout
+        described = json.loads(subprocess.run([f"{tools}/astra-inspect", bundle, "--json"], capture_output=True, text=True, check=True).stdout)
+    names = [t["name"] for t in described["manifest"]["targets"]]
+    (kernel,) = [k for k in described["manifest"]["kernels"] if "contract" in k["name"]]
+    threads = {n: c["gpu"]["threads"] for n, c in zip(names, kernel["code"]) if n.startswith("cuda")}
+    shared = {n: c["gpu"]["shared"] for n, c in zip(names, kernel["code"]) if n.startswith("cuda")}
+    assert threads["cuda:sm_90a"] == 256 and min(shared.values()) > 0, (threads, shared)  # a group that brings operands; tiles of both
+    assert len(set(results)) == 1, [len(x) for x in results]
+
+
 def main():
     tools = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/bin").resolve()
     tests = [reads_sass, finds_loops_of_sass, counts_a_mix_of_sass, reads_amd, knows_widths, counts_occupancy_as_the_compiler_does]
@@ -294,6 +325,7 @@ def main():
         if target.startswith("hip") or (here and disassembler):
             tests.append((f"attention {target}", lambda target=target: attention_gate(tools, target)))
     if here:
+        tests.append(("one_bundle_for_two_kinds_of_code", lambda: one_bundle_for_two_kinds_of_code(tools)))
         tests.append(("launches_what_takes_much_shared_memory", lambda: launches_what_takes_much_shared_memory(tools)))
     failed = 0
     for name, test in tests:

@@ -14,6 +14,7 @@
 #include "astra/Codegen/Linear.h"
 #include "astra/Codegen/Plan.h"
 #include "astra/IR/MatrixUnits.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace astra {
 
@@ -56,6 +57,9 @@ struct UnitInstruction {
 };
 /// The target's instruction for a step, or null.
 const UnitInstruction *unitInstruction(const GpuTarget &target, const UnitStep &step);
+/// Whether the target's instructions for matrix units read both operands along the sum: where they are stored so, lines
+/// of words come to shared memory as they are.
+bool multipliesLines(const GpuTarget &target);
 /// The type of both operands in the instruction by which a warp group does a step for 64 rows and many columns, or "".
 llvm::StringRef warpGroupType(const GpuTarget &target, const UnitStep &step);
 /// The target of this name, or null.
@@ -75,6 +79,8 @@ struct GpuKernel {
   unsigned stages = 0;     // of the ring in which those arrays lie, which asynchronous copies fill; 0: no ring
   bool spillSums = false;  // what a loop around loops adds up lies in shared memory, not in registers
   unsigned unrollK = 0;    // steps of a sum of shared operands that are a turn of their loop; 0: as LLVM likes
+  // Shared arrays whose lines of so many words a matrix unit reads by ldmatrix: their parts of 16 bytes change places.
+  llvm::DenseMap<UOpRef, unsigned> lines = llvm::DenseMap<UOpRef, unsigned>();
   // Of one that computes its followers too, a tile of rows in each item (decision 0070): what is done with a tile, by
   // all threads of a block one step after another; the dim that only the steps know, the number of the tile; how many
   // tiles there are; and the bytes of shared memory in which rows pass from one step to the next.

@@ -32,9 +32,10 @@ struct PipelineOptions {
   const GpuTarget *gpu = nullptr; // in place of targets and gpus: a text of this GPU is asked for
   std::string name;               // what functions of emitted C begin with; "": the module's name
   std::string header = "model.h"; // what emitted C includes
-  /// Whether some GPU has warp groups that multiply.
-  bool hasWarpGroups() const {
-    return (gpu && gpu->warpGroups) || llvm::any_of(gpus, [](const auto &g) { return g.first->warpGroups; });
+  /// Whether some GPU multiplies words of a matrix unit that lie along the sum.
+  bool storesAlongSum() const {
+    return (gpu && multipliesLines(*gpu)) ||
+           llvm::any_of(gpus, [](const auto &g) { return multipliesLines(*g.first); });
   }
 
   FoldLevel fold = FoldLevel::Small;

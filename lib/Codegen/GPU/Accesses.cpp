@@ -6,6 +6,7 @@
 // Does not: look at gates (all threads take part), nor at addresses that are read from memory: those are 0.
 #include "../Value.h"
 #include "Barriers.h"
+#include "Mma.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/Support/MathExtras.h"
 #include <set>
@@ -32,6 +33,10 @@ public:
         global({x->src[0]->ints[0], true, loops}, x, x->src[1], 2);
       else if (i.kind == InstKind::Define && x->op == Op::Load)
         global({x->src[0]->ints[0], false, loops}, x, x, 1);
+      else if (i.kind == InstKind::AccUpdate && unitStepOf(Combine(x->ints[0])))
+        matrices(x, loops);
+      else if (i.kind == InstKind::Define && x->op == Op::At && k.lines.contains(x->src[0]))
+        continue; // by ldmatrix
       else if (i.kind == InstKind::Define && x->op == Op::At && threads.isShared(x->src[0]))
         shared({-1, false, loops}, x->src[0], x->indices(), lanesOf(x), 1);
       else if (i.kind == InstKind::StagePut && threads.isShared(x))
@@ -91,11 +96,12 @@ private:
   void shared(GpuAccess a, UOpRef stage, llvm::ArrayRef<UOpRef> indices, int64_t lanes, int64_t lastCounts) {
     const StageArray &array = *llvm::find_if(k.linear.stages, [&](const StageArray &s) { return s.stage == stage; });
     int64_t bytes = std::max(1u, byteSize(stage->dtype)), step = array.strides.back();
+    const unsigned line = k.lines.lookup(stage);
     auto placeOf = [&](unsigned thread, int64_t point) {
       int64_t place = 0;
       for (auto [d, i] : llvm::enumerate(indices))
         place += valueOf(i, thread, point) * array.strides[d] * (d + 1 == indices.size() ? lastCounts : 1);
-      return place;
+      return line ? int64_t(swizzled(uint64_t(place), line)) : place;
     };
     // What the emitter reads or writes at once.
     int64_t together = step == 1 ? std::min<int64_t>(lanes, 16 / bytes) : 1;
@@ -117,9 +123,41 @@ private:
     found.push_back(a);
   }
 
+  /// What ldmatrix reads for a step: of 8 lines a part of 16 bytes each, which go together.
+  void matrices(UOpRef fold, unsigned loops) {
+    constexpr int64_t part = 4;
+    const UnitStep &step = *unitStepOf(Combine(fold->ints[0]));
+    for (unsigned w = 0; w < 2 * step.words && fold->ints[1] == int64_t(2 * step.words); w += part) {
+      UOpRef word = fold->tensors()[1 + w];
+      llvm::SmallVector<UOpRef, 2> reads;
+      if (word->op == Op::Splat || word->op == Op::Stack)
+        reads.assign(word->src.begin(), word->src.end());
+      else
+        reads.push_back(word);
+      if (reads[0]->op != Op::At || !k.lines.contains(reads[0]->src[0]) || !counted.insert(reads[0]).second) continue;
+      UOpRef stage = reads[0]->src[0];
+      const StageArray &array = *llvm::find_if(k.linear.stages, [&](const StageArray &s) { return s.stage == stage; });
+      GpuAccess a{-1, false, loops, 16};
+      for (int64_t point = 0; point < points; ++point) {
+        std::set<int64_t> parts;
+        for (UOpRef x : reads)
+          for (unsigned thread = 0; thread < target.warp; ++thread) {
+            int64_t place = 0;
+            for (auto [i, stride] : llvm::zip_equal(x->indices(), array.strides))
+              place += valueOf(i, thread, point) * stride;
+            parts.insert(int64_t(swizzled(uint64_t(place), k.lines.lookup(stage))) / part);
+          }
+        std::map<int64_t, unsigned> banks;
+        for (int64_t p : parts) a.conflict = std::max(a.conflict, ++banks[p % (32 / part)]);
+      }
+      found.push_back(a);
+    }
+  }
+
   const GpuKernel &k;
   const GpuTarget &target;
   Threads threads;
+  std::set<UOpRef> counted; // reads of words
   std::vector<GpuAccess> found;
   std::vector<double> turns{1}; // of the loops around, at their bounds
 };

@@ -461,7 +461,7 @@ llvm::Error KernelEmitter::body() {
   for (size_t n = 0; n < k.linear.insts.size(); ++n) {
     const Inst &i = k.linear.insts[n];
     if (i.kind != InstKind::Define && i.kind != InstKind::AccUpdate) flushUnit();
-    if (barriers.before.contains(n)) machine.barrier();
+    if (barriers.before.contains(n)) flushUnit(), machine.barrier();
     if (groups.sums && n == groups.begin) {
       multiplyByGroups();
       n = barriers.endOf[n];

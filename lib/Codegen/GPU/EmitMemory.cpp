@@ -118,6 +118,11 @@ KernelEmitter::StagePlace KernelEmitter::stagePlace(size_t number, llvm::ArrayRe
     place = place ? s.add(place, term) : term;
   }
   if (!place) place = s.integer(w, 0);
+  if (unsigned line = k.lines.lookup(a.stage)) { // the order repeats itself after 8 lines; a part stays whole
+    uint64_t far = plus / (8 * line) * (8 * line);
+    place = swizzled(s.add(place, plus - far), line);
+    plus = far, alignment = std::min<uint64_t>(alignment, 4);
+  }
   if (V slot = slots.lookup(number)) place = s.add(place, slot);
   return {place, plus, alignment};
 }

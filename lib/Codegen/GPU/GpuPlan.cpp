@@ -20,6 +20,7 @@
 #include "Barriers.h"
 #include "CheckGpuPlan.h"
 #include "JoinGpu.h"
+#include "Mma.h"
 #include "ProductPlan.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Contract.h"
@@ -311,8 +312,13 @@ llvm::Expected<GpuKernel> astra::gpuKernel(Context &c, const KernelSpec &spec, c
   if (!l) return l.takeError();
   unsigned group = plan.mc || plan.transpose || plan.split ? plan.threads : plan.warp ? plan.lanes : 1;
   unsigned threads = plan.threads + (plan.warpGroups ? groupThreads : 0);
-  return GpuKernel{spec.name, &storage,    std::move(*l),       threads,     group, plan.pipeline,
-                   proved,    plan.stages, plan.spillSums != 0, plan.unrollK};
+  bool byLines = plan.mc && !plan.warpGroups && spec.rootOp && spec.rootOp->op == Op::Contract &&
+                 llvm::cantFail(decodeContract(spec.rootOp->ints)).unit && plan.lanes == 2; // mma.sync
+  auto lines = byLines ? gpu::linesOf(c, *l, plan.kc) : llvm::DenseMap<UOpRef, unsigned>();
+  GpuKernel out{spec.name, &storage,    std::move(*l),       threads,     group, plan.pipeline,
+                proved,    plan.stages, plan.spillSums != 0, plan.unrollK};
+  out.lines = std::move(lines);
+  return out;
 }
 
 llvm::Expected<std::vector<GpuKernel>> astra::gpuKernels(Context &c, const Schedule &s, const GpuTarget &target,

@@ -1,5 +1,6 @@
 //===- GpuTarget.cpp: the GPUs, one row each -------------------------------===//
 #include "astra/Codegen/GPU.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace astra;
@@ -45,6 +46,12 @@ const UnitInstruction *astra::unitInstruction(const GpuTarget &target, const Uni
   for (const UnitInstruction &i : instructions)
     if (llvm::StringRef(step.unit->text) == i.unit && textOf(step.inputs) == i.input && chip == i.chip) return &i;
   return nullptr;
+}
+
+bool astra::multipliesLines(const GpuTarget &target) {
+  return target.warpGroups || llvm::any_of(instructions, [&](const UnitInstruction &i) {
+           return i.form == UnitInstruction::Mma && llvm::StringRef(target.chip) == i.chip;
+         });
 }
 
 llvm::StringRef astra::warpGroupType(const GpuTarget &target, const UnitStep &step) {

@@ -120,6 +120,7 @@ private:
     unsigned array[2];
     UOpRef first[2];  // the place of the first word
     int64_t apart[2]; // from word to word
+    int64_t lane = 0; // from column to column of a thread
   };
   /// The words of a step of a fold, of its row and of its columns.
   struct UnitWords {
@@ -131,7 +132,12 @@ private:
   V valueOf(UOpRef flat);
   V loadWord(unsigned array, V place, uint64_t plus);
   V times(V x, int64_t n) { return s.mul(x, s.integer(32, uint64_t(n))); }
-  bool multiplyMma(llvm::ArrayRef<UOpRef> folds, const UnitInstruction &unit);
+  bool multiplyMma(llvm::ArrayRef<UOpRef> folds, const UnitInstruction &unit); // Mma.cpp, as the next four
+  V swizzled(V place, unsigned line);
+  Lanes loadMatrices(unsigned array, V line, llvm::ArrayRef<int64_t> lines);
+  Lanes unitOperand(const UnitPlaces &of, bool isRow, V first, V own, int64_t step, llvm::ArrayRef<int64_t> points,
+                    unsigned words);
+  std::optional<int64_t> behind(UOpRef place, UOpRef first);
   bool multiplyMfma(llvm::ArrayRef<UOpRef> folds, const UnitInstruction &unit);
   void callStep(UOpRef fold);
   void flushUnit();
@@ -181,6 +187,11 @@ private:
   V lane;       // the thread's number among those of its item; null where each has its own
   V item, base; // the item's number; where those of the next parallel range begin
 };
+
+/// The only thread range in a place that has one of these bits of the thread's number, with its coefficient; null where
+/// there are several, or where it is a part of something.
+std::pair<UOpRef, int64_t> digitIn(UOpRef place, uint32_t bits, const Threads &threads);
+bool dependsOnBits(UOpRef place, uint32_t bits, const Threads &threads);
 
 /// LLVM unrolls such a loop, or none of its turns, or so many.
 L::LoopAnnotationAttr unrolled(mlir::OpBuilder &b, bool all, unsigned times = 0);

@@ -1,8 +1,8 @@
 //===- MatrixTiles.cpp: steps of matrix units in GPU kernels ---------------===//
 // Takes:    folds that are steps of a unit; where a tile's threads share the operands, in arrays of words.
 // Gives:    the unit's own instruction, which a warp does together for some rows of each thread and one vector of their
-//           columns, where the machine has it and the words lie so (multiplyMma, multiplyMfma); else a call of a
-//           function that is the step in primitives.
+//           columns, where the machine has it and the words lie so (Mma.cpp, multiplyMfma); else a call of a function
+//           that is the step in primitives.
 // Keeps:    which thread has which sums: a plan's choice. A thread's operands are those of others (UnitInstruction): it
 //           reads them from the shared arrays at the places that it knows from its own.
 //
@@ -78,8 +78,20 @@ bool KernelEmitter::findPlaces(UOpRef fold, UnitPlaces &out) {
   for (bool isRow : {true, false})
     for (auto [w, word] : llvm::enumerate(isRow ? of.row : of.columns)) {
       if (isRow && lanes > 1 && word->op != Op::Splat) return false;
-      UOpRef x = isRow && lanes > 1 ? word->src[0] : word;
-      UOpRef place = lanesOf(x) == (isRow ? 1 : lanes) ? flatPlace(x, out.array[isRow]) : nullptr;
+      UOpRef x = isRow && lanes > 1 ? word->src[0] : word, place = nullptr;
+      if (x->op == Op::Stack && x->src.size() == lanes) { // columns that are no neighbours
+        unsigned other;
+        place = flatPlace(x->src[0], out.array[isRow]);
+        for (auto [l, one] : llvm::enumerate(x->src)) {
+          UOpRef of = place ? flatPlace(one, other) : nullptr;
+          auto distance = of ? simplifyIndex(c, idxSub(c, of, place))->constIndex() : std::nullopt;
+          if (l == 1 && distance) out.lane = *distance;
+          if (!distance || other != out.array[isRow] || *distance != out.lane * int64_t(l)) return false;
+        }
+      } else if (lanesOf(x) == (isRow ? 1 : lanes)) {
+        place = flatPlace(x, out.array[isRow]);
+        if (place && !isRow) out.lane = k.linear.stages[out.array[isRow]].strides.back();
+      }
       if (!place) return false;
       if (!w) out.first[isRow] = place;
       auto distance = simplifyIndex(c, idxSub(c, place, out.first[isRow]))->constIndex();
@@ -107,9 +119,7 @@ V KernelEmitter::loadWord(unsigned array, V place, uint64_t plus) {
   return L::LoadOp::create(s.b, s.loc, s.i(32), at(arrays[array], s.i(32), place, plus), 4);
 }
 
-/// The only thread range in a place that has one of these bits of the thread's number, with its coefficient; null where
-/// there are several, or where it is a part of something.
-static std::pair<UOpRef, int64_t> digitIn(UOpRef place, uint32_t bits, const Threads &threads) {
+std::pair<UOpRef, int64_t> gpu::digitIn(UOpRef place, uint32_t bits, const Threads &threads) {
   std::pair<UOpRef, int64_t> found{nullptr, 0};
   for (const IndexTerm &t : terms(place))
     for (UOpRef atom : t.atoms) {
@@ -119,57 +129,10 @@ static std::pair<UOpRef, int64_t> digitIn(UOpRef place, uint32_t bits, const Thr
     }
   return found;
 }
-static bool dependsOnBits(UOpRef place, uint32_t bits, const Threads &threads) {
+bool gpu::dependsOnBits(UOpRef place, uint32_t bits, const Threads &threads) {
   return llvm::any_of(terms(place), [&](const IndexTerm &t) {
     return llvm::any_of(t.atoms, [&](UOpRef a) { return threads.bitsOf(a) & bits; });
   });
-}
-
-/// One or two rows: an instruction for each 8 columns. A thread reads at the places of its own row and of another
-/// column than its own; the lowest two bits of its number say which columns are its own, the next three which row.
-bool KernelEmitter::multiplyMma(llvm::ArrayRef<UOpRef> folds, const UnitInstruction &unit) {
-  const UnitStep &step = *unitStepOf(Combine(folds[0]->ints[0]));
-  unsigned lanes = lanesOf(folds[0]), words = step.words;
-  llvm::SmallVector<UnitPlaces, 2> places(folds.size());
-  if (lanes % 2 || words % 4) return false;
-  for (auto [fold, p] : llvm::zip_equal(folds, places))
-    if (!findPlaces(fold, p) || dependsOnBits(p.first[true], 3, threads)) return false;
-  const UnitPlaces &of = places[0];
-  auto [pair, ofPair] = digitIn(of.first[false], 3, threads);
-  if (!pair || bitsOfRange(pair) != 3 || dependsOnBits(of.first[false], 28, threads)) return false;
-  V number = machine.thread(), word = s.band(number, uint64_t(3)), column = s.band(s.lshr(number, 2u), uint64_t(7));
-  std::vector<Lanes> rows;
-  for (const UnitPlaces &p : places) {
-    V row = s.add(valueOf(p.first[true]), times(word, p.apart[true]));
-    Lanes &all = rows.emplace_back();
-    for (unsigned w = 0; w < words; w += 4) all.push_back(loadWord(p.array[true], row, w * p.apart[true]));
-  }
-  int64_t ofLane = k.linear.stages[of.array[false]].strides.back();
-  V from = s.add(valueOf(of.first[false]), times(word, of.apart[false]));
-  from = s.add(from, times(s.sub(s.lshr(column, 1u), word), ofPair)); // the pair of another thread
-  from = s.add(from, times(s.band(column, uint64_t(1)), ofLane));
-  auto operand = [&](V word) -> V {
-    if (step.inputs.a != MatrixInput::F16) return word;
-    return L::BitcastOp::create(s.b, s.loc, mlir::VectorType::get(2, s.b.getF16Type()), word);
-  };
-  auto type = L::LLVMStructType::getLiteral(s.b.getContext(), llvm::SmallVector<mlir::Type>(4, s.f(32)));
-  Lanes upper = value(folds[0]), lower = folds.size() > 1 ? value(folds[1]) : Lanes(lanes, s.real(32, 0));
-  for (unsigned l = 0; l < lanes; l += 2) {
-    llvm::SmallVector<V, 10> in;
-    for (unsigned q = 0; q < words / 4; ++q) {
-      in.push_back(operand(rows[0][q]));
-      in.push_back(operand(folds.size() > 1 ? rows[1][q] : s.integer(32, 0)));
-    }
-    for (unsigned w = 0; w < words; w += 4)
-      in.push_back(operand(loadWord(of.array[false], from, w * of.apart[false] + l * ofLane)));
-    in.append({upper[l], upper[l + 1], lower[l], lower[l + 1]});
-    V out = L::CallIntrinsicOp::create(s.b, s.loc, type, s.b.getStringAttr(unit.intrinsic), in).getResult(0);
-    auto part = [&](int64_t i) -> V { return L::ExtractValueOp::create(s.b, s.loc, out, i); };
-    upper[l] = part(0), upper[l + 1] = part(1), lower[l] = part(2), lower[l + 1] = part(3);
-  }
-  values[folds[0]] = upper;
-  if (folds.size() > 1) values[folds[1]] = lower;
-  return true;
 }
 
 /// 16 rows and one column, which the lowest five bits of a thread's number say. Threads that differ in the next bit
@@ -232,7 +195,7 @@ void KernelEmitter::callStep(UOpRef fold) {
   values[fold] = acc;
 }
 
-/// What waits for other rows goes without them.
+/// What waits for other rows or columns goes without them.
 void KernelEmitter::flushUnit() {
   if (pendingUnit.empty()) return;
   std::vector<UOpRef> folds = std::exchange(pendingUnit, {});
@@ -246,9 +209,10 @@ void KernelEmitter::flushUnit() {
 void KernelEmitter::updateUnit(UOpRef fold) {
   const UnitInstruction *unit = unitInstruction(target, *unitStepOf(Combine(fold->ints[0])));
   if (!unit) return callStep(fold);
+  const bool together = unit->form == UnitInstruction::Mma; // all of a thread's tile
   if (!pendingUnit.empty() && (pendingUnit[0]->ints != fold->ints || lanesOf(pendingUnit[0]) != lanesOf(fold) ||
-                               wordsOf(pendingUnit[0]).columns != wordsOf(fold).columns))
+                               (!together && wordsOf(pendingUnit[0]).columns != wordsOf(fold).columns)))
     flushUnit();
   pendingUnit.push_back(fold);
-  if (pendingUnit.size() == unit->rows()) flushUnit();
+  if (!together && pendingUnit.size() == unit->rows()) flushUnit();
 }

@@ -181,8 +181,8 @@ static bool chooseUnitTile(const KernelSpec &spec, const ContractSpec &s, const 
   const int words = s.unit->block / int(matrixInputsInWord(s.inputs));
   p.kc = 16, p.pipeline = 2, p.split = 0;
   p.unrollK = std::max(1, 16 / words);
-  // Of short steps of mma.sync what is on the way takes registers that a third block of threads could have.
-  if (target.copiesAsync && unit.form == UnitInstruction::Mma && words == 4) p.stages = 3, p.pipeline = 1;
+  // Of mma.sync what is on the way takes registers that a third block of threads could have.
+  if (target.copiesAsync && unit.form == UnitInstruction::Mma) p.stages = 3, p.pipeline = 1;
   return true;
 }
 
@@ -207,14 +207,17 @@ static void chooseGroupTile(const KernelSpec &spec, const ContractSpec &s, Plan 
   p.pipeline = 1, p.split = 0, p.unrollK = 0;
 }
 
-/// Whether columns lie side by side in memory, as a warp's instruction reads them: without it a tile of steps in
-/// primitives is so large that LLVM takes minutes.
-static bool columnsAreNeighbours(const KernelSpec &spec, const ContractSpec &s, const Plan &p) {
+/// Whether columns lie side by side in memory, as a warp's instruction reads them, or of mma.sync the words of one:
+/// without it a tile of steps in primitives is so large that LLVM takes minutes.
+static bool columnsAreNeighbours(const KernelSpec &spec, const ContractSpec &s, const Plan &p,
+                                 const GpuTarget &target) {
   bool inB = hasLabel(s.b, p.nLabel);
   auto x = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.rootOp->src[inB]; });
   if (x == spec.inputs.end() || x->layout.dims.empty()) return true; // computed on the way
   const AffineForm &last = (inB ? s.b : s.a)[x->layout.dims.back().axis];
-  return last.terms.empty() || hasLabel(last, p.nLabel);
+  bool line = unitInstruction(target, {s.unit, s.inputs, 0})->form == UnitInstruction::Mma && last.isLabel() &&
+              last.terms[0].first >= s.kept;
+  return last.terms.empty() || line || hasLabel(last, p.nLabel);
 }
 
 bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
@@ -242,6 +245,6 @@ bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &t
   if (s.unit && m >= fewest && unsharable(spec, groups, target).empty() && unfitForGroups(spec, groups, target).empty())
     return chooseGroupTile(spec, s, p), true;
   if (!unsharable(spec, p, target).empty()) return false;
-  if (s.unit && !columnsAreNeighbours(spec, s, p)) return false; // laid out for warp groups, and no tile for them
+  if (s.unit && !columnsAreNeighbours(spec, s, p, target)) return false;
   return s.unit ? chooseUnitTile(spec, s, target, p) : TileSearch(c, spec, target, p).run();
 }

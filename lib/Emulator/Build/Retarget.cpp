@@ -63,6 +63,7 @@ private:
     }
   };
   Fragments giveFragments(CallInst *call, ArrayRef<Value *> registers, uint32_t warp);
+  Value *matrices(CallInst *call);
   Value *mmaTile(CallInst *call);
   Value *mfmaTile(CallInst *call);
   Value *ptxCall(CallInst *call, StringRef name);
@@ -89,6 +90,10 @@ Tile tileOf(const CallBase *call) {
                                                  : Tile::None;
 }
 
+bool isLdmatrix(const CallBase *call) {
+  return call->getCalledFunction() && call->getCalledFunction()->getName().starts_with("llvm.nvvm.ldmatrix.sync.");
+}
+
 bool waits(Function &f) {
   for (Instruction &i : instructions(f))
     if (auto *call = dyn_cast<CallBase>(&i)) switch (call->getIntrinsicID()) {
@@ -100,7 +105,7 @@ bool waits(Function &f) {
       case Intrinsic::amdgcn_update_dpp: return true;
       default:
         StringRef name = call->getCalledFunction() ? call->getCalledFunction()->getName() : "";
-        if (tileOf(call) != Tile::None || name.starts_with("ptx.")) return true;
+        if (tileOf(call) != Tile::None || isLdmatrix(call) || name.starts_with("ptx.")) return true;
       }
   return false;
 }
@@ -249,6 +254,25 @@ KernelRewrite::Fragments KernelRewrite::giveFragments(CallInst *call, ArrayRef<V
   Value *ask = field(after, offsetof(Thread, fragmentOf), pointer()), *begin = after.CreateAnd(number, ~(warp - 1)),
         *lane = after.CreateAnd(number, warp - 1);
   return {IRBuilder<>(call), begin, lane, {signature, ask}, thread};
+}
+
+/// Each lane gives the place of a row of 16 bytes; of each matrix of eight rows a lane gets a word.
+Value *KernelRewrite::matrices(CallInst *call) {
+  auto *all = dyn_cast<StructType>(call->getType());
+  IRBuilder<> before(call);
+  auto *whose = FunctionType::get(i64(), {pointer(), pointer()}, false);
+  Value *row = before.CreateCall(whose, field(before, offsetof(Thread, placeOf), pointer()),
+                                 {thread, before.CreateAddrSpaceCast(call->getArgOperand(0), pointer())});
+  Fragments given = giveFragments(call, {before.CreateTrunc(row, i32())}, 32);
+  IRBuilder<> &b = given.b;
+  auto *signature = FunctionType::get(pointer(), {pointer(), i32()}, false);
+  Value *ask = field(b, offsetof(Thread, matrixRow), pointer()), *result = PoisonValue::get(call->getType());
+  for (unsigned matrix = 0; matrix < (all ? all->getNumElements() : 1); ++matrix) {
+    Value *from = given.word(b.CreateAdd(b.CreateLShr(given.lane, 2), b.getInt32(8 * matrix)), 0);
+    Value *word = b.CreateLoad(i32(), b.CreateCall(signature, ask, {thread, from}));
+    result = all ? b.CreateInsertValue(result, word, matrix) : word;
+  }
+  return result;
 }
 
 static Function *stepOf(Module &m, CallInst *call) {
@@ -476,6 +500,10 @@ Error KernelRewrite::replaceCalls() {
       break;
     }
     default:
+      if (isLdmatrix(call)) {
+        result = matrices(call);
+        break;
+      }
       if (Tile tile = tileOf(call); tile != Tile::None) {
         result = tile == Tile::Mma ? mmaTile(call) : mfmaTile(call);
         break;

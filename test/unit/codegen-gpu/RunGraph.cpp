@@ -45,7 +45,7 @@ llvm::Error GraphOnGpu::make(llvm::StringRef text, bool build, const std::functi
   auto it = roots->begin();
   for (Value &v : lowered->entries[0].outputs) v.value = *it++;
   ScheduleOptions how;
-  how.alongSum = target.warpGroups;
+  how.alongSum = multipliesLines(target);
   auto s = astra::schedule(*lowered, how);
   if (!s) return s.takeError();
   schedule = std::move(*s);
