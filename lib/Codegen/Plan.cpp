@@ -51,6 +51,7 @@ const Step steps[] = {
     {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::mc, true},
     {"stages", &Plan::stages, {K::Contract}, &Plan::stages, true},
     {"warp-groups", &Plan::warpGroups, {K::Contract}, &Plan::warpGroups, true},
+    {"tiles", &Plan::tiles, {K::Contract}, &Plan::tiles, true},
     {"join", &Plan::join, {K::Contract}, &Plan::join, true},
     {"transpose", &Plan::transpose, {K::Map}, &Plan::transpose, true, "turn"},
     {"prefetch", &Plan::prefetch, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::prefetch, false, "ahead"},

@@ -79,6 +79,7 @@ struct GpuKernel {
   unsigned stages = 0;     // of the ring in which those arrays lie, which asynchronous copies fill; 0: no ring
   bool spillSums = false;  // what a loop around loops adds up lies in shared memory, not in registers
   unsigned unrollK = 0;    // steps of a sum of shared operands that are a turn of their loop; 0: as LLVM likes
+  unsigned perBlock = 1;   // of a tile that warp groups make: so many tiles are a block's, one after another
   // Shared arrays whose lines of so many words a matrix unit reads by ldmatrix: their parts of 16 bytes change places.
   llvm::DenseMap<UOpRef, unsigned> lines = llvm::DenseMap<UOpRef, unsigned>();
   // Of one that computes its followers too, a tile of rows in each item (decision 0070): what is done with a tile, by

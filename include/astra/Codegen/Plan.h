@@ -28,6 +28,8 @@
 //       on a GPU: 32 columns of one row, two threads have a chain each of the sum of each
 //   contract: n 1; m 0; mr 2; vector 2; nr 32; row-block 8; threads 256; mc 64; kc 32; stages 4; warp-groups 2
 //       on a GPU: a tile of 128 by 256 of a matrix unit, of which two warp groups have 64 rows each
+//   contract: n 1; m 0; mr 2; vector 2; nr 32; row-block 8; threads 256; mc 64; kc 32; stages 4; warp-groups 2; tiles 4
+//       on a GPU: the same; a block takes four tiles one after another
 //   contract: n 3; m 2; mr 4; vector 4; nr 1; threads 256; mc 8; kc 16; pipeline 2; join 32
 //       on a GPU: 32 rows go through a fused chain of kernels at a time
 //   map: merge 4; vector 16; unroll 4
@@ -161,6 +163,9 @@ struct Plan {
   // them, of 128 threads each, have 64 rows by all columns of the tile, or several times that, one below another; one
   // more brings the operands to the ring of `stages` places. kc is 32 words. 0: warps multiply, or threads
   unsigned warpGroups = 0;
+  // of a GPU, contract with warp groups: a block takes so many tiles one after another, those that are one below
+  // another in the order of items; the operands of the next tile come while the results of one are stored. 0: one
+  unsigned tiles = 0;
   // of a GPU, contract with mc and a fused chain: a block takes so many rows through the chain at a time, and what
   // passes between its kernels lies in shared memory. 0: they are launched one by one
   unsigned join = 0;

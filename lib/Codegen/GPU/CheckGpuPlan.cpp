@@ -12,6 +12,7 @@
 using namespace astra;
 
 static constexpr unsigned mostStages = 8; // of a ring
+static constexpr unsigned mostTiles = 64; // of a block
 
 std::string astra::unsharable(const KernelSpec &spec, const Plan &p, const GpuTarget &t) {
   ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
@@ -175,6 +176,8 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
     if (p.pipeline != 1)
       return bad(found(&Plan::stages) + " with " + found(&Plan::pipeline) + "; expected 1 of a ring");
   }
+  if (p.tiles && (!p.warpGroups || !llvm::isPowerOf2_32(p.tiles) || p.tiles < 2 || p.tiles > mostTiles))
+    return bad(found(&Plan::tiles) + "; of warp groups a power of two is expected, 2 to " + llvm::Twine(mostTiles));
   if (p.warpGroups && !p.mc) return bad(found(&Plan::warpGroups) + " without mc: there is no shared tile");
   if (!p.mc) return p.kc ? bad(found(&Plan::kc) + " without mc: there is no shared tile") : llvm::Error::success();
   for (unsigned Plan::*field : {&Plan::mc, &Plan::kc, &Plan::mr, &Plan::unroll, &Plan::threads})

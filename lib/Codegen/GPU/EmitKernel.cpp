@@ -473,7 +473,6 @@ llvm::Error KernelEmitter::body() {
     }
     if (!s.refused().empty()) return fail(s.refused());
   }
-  if (groups.end) jump(groups.end), enter(groups.end);
   return llvm::Error::success();
 }
 
@@ -528,11 +527,17 @@ llvm::Expected<GpuLaunch> KernelEmitter::run() {
   } else {
     if (auto e = findCarried()) return e;
     if (auto e = bindThreads(launch)) return e;
-    setItem(machine.block());
-    if (auto e = body()) return e;
+    if (groups.sums) {
+      if (auto e = beginGroups()) return e;
+      if (auto e = eachTile([&](V tile) { return groups.tile = tile, body(); })) return e;
+      jump(groups.end), enter(groups.end);
+    } else {
+      setItem(machine.block());
+      if (auto e = body()) return e;
+    }
   }
   L::ReturnOp::create(s.b, s.loc, mlir::ValueRange{});
-  if (k.kernel->warpGroups) launch.group = launch.threads;
+  if (k.kernel->warpGroups) launch.group = launch.threads / k.perBlock; // a launch has a block for so many items
   return launch;
 }
 

@@ -317,7 +317,7 @@ llvm::Expected<GpuKernel> astra::gpuKernel(Context &c, const KernelSpec &spec, c
   auto lines = byLines ? gpu::linesOf(c, *l, plan.kc) : llvm::DenseMap<UOpRef, unsigned>();
   GpuKernel out{spec.name, &storage,    std::move(*l),       threads,     group, plan.pipeline,
                 proved,    plan.stages, plan.spillSums != 0, plan.unrollK};
-  out.lines = std::move(lines);
+  out.perBlock = std::max(plan.tiles, 1u), out.lines = std::move(lines);
   return out;
 }
 

@@ -147,8 +147,14 @@ private:
   V ptx(llvm::StringRef name, llvm::ArrayRef<V> arguments, mlir::Type result = {});
   void findWarpGroups();
   void makeTileRing(GpuLaunch &launch);
+  V groupBarrier(V of, V slot);
+  V inTileRing(V slot, uint64_t bytes);
+  uint64_t turnsOfTile() const;
+  Lanes ringLoop(V tile, llvm::ArrayRef<V> carried, llvm::function_ref<Lanes(V, V, V, llvm::ArrayRef<V>)> body);
+  llvm::Error eachTile(llvm::function_ref<llvm::Error(V)> body);
+  llvm::Error beginGroups();
   void multiplyByGroups();
-  V indexOf(UOpRef x);
+  V indexOf(UOpRef x, unsigned width);
   Lanes laneFold(UOpRef fold);
   void beginLoop(size_t at);
   void endLoop();
@@ -181,6 +187,7 @@ private:
     V ring, full, empty;         // places of the tile's operands; a barrier of each for who waits to read and to fill
     llvm::SmallVector<V, 2> map; // of rows, of columns
     std::vector<Lanes> result;   // by row of the thread
+    V tile;                      // number of the tile at hand among those of the block
     mlir::Block *end = nullptr;  // of the kernel, where those go who bring the operands
   } groups;
   V within;     // the number of the thread's item among those of its block

@@ -78,7 +78,7 @@ TEST_F(Plans, WordsAreRefused) {
   EXPECT_EQ(refusal(k, "contract: merge 1"),
             "plan 'contract: merge 1': found 'merge 1', expected n, m, mr, pack-b, "
             "vector, nr, row-block, tail, threads, split-k, mc, kc, unroll-k, "
-            "spill-sums, pipeline, stages, warp-groups, join, prefetch or prefetch-panel");
+            "spill-sums, pipeline, stages, warp-groups, tiles, join, prefetch or prefetch-panel");
   EXPECT_EQ(refusal(k, "map: merge -1"), "plan 'map: merge -1': found '-1', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: unroll 5000"), "plan 'map: unroll 5000': found '5000', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: merge"), "plan 'map: merge': found 'merge', expected one number after merge");

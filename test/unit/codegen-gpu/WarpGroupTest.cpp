@@ -97,6 +97,16 @@ const Case cases[] = {
     {product,
      "contract: n 1; m 0; mr 2; vector 2; nr 8; threads 256; mc 64; kc 32; stages 4; warp-groups 2",
      {{1}, {129}}},
+    {product,
+     "contract: n 1; m 0; mr 2; vector 2; nr 4; threads 128; mc 32; kc 32; stages 2; warp-groups 1; tiles 4",
+     {{64}, {140}}},
+    {product,
+     "contract: n 1; m 0; mr 2; vector 2; nr 2; row-block 2; threads 256; mc 64; kc 32; stages 4; warp-groups 2; tiles "
+     "2",
+     {{1}, {129}}},
+    {batch,
+     "contract: n 1; m 2; mr 2; vector 2; nr 4; threads 128; mc 32; kc 32; stages 5; warp-groups 1; tiles 8",
+     {{90}}},
     {halves, "", {{17}, {140}}},
     {batch, "", {{90}, {1}}},
     {twice, "", {{70}}},
@@ -192,7 +202,8 @@ TEST(GpuWarpGroups, NoFenceIsForNothing) {
   };
   unsigned caught = 0;
   for (const char *plan : {"mr 2; vector 2; nr 4; threads 128; mc 32; kc 32; stages 2; warp-groups 1",
-                           "mr 2; vector 2; nr 2; threads 256; mc 64; kc 32; stages 3; warp-groups 2"}) {
+                           "mr 2; vector 2; nr 2; threads 256; mc 64; kc 32; stages 3; warp-groups 2",
+                           "mr 2; vector 2; nr 2; threads 128; mc 32; kc 32; stages 3; warp-groups 1; tiles 2"}) {
     GraphOnGpu g(text, hopper(), true, under(std::string("contract: n 1; m 0; ") + plan));
     ASSERT_EQ(g.wrong, "");
     ASSERT_TRUE(hasGroups(g));
@@ -210,7 +221,7 @@ TEST(GpuWarpGroups, NoFenceIsForNothing) {
       }
     g.use(std::move(whole));
   }
-  EXPECT_GE(caught, 40u);
+  EXPECT_GE(caught, 60u);
 }
 
 TEST(GpuWarpGroups, AreRefusedWhereTheyCannotBe) {
@@ -234,6 +245,10 @@ TEST(GpuWarpGroups, AreRefusedWhereTheyCannotBe) {
             possible + "mr 4; a thread has two rows of each 64 of its group, 128 sums, a block 256 rows at most");
   EXPECT_EQ(refusal(product, "cuda:sm_90a", "mr 2; nr 8; threads 128; mc 32; kc 16; stages 4; warp-groups 1"),
             possible + "kc 16 with stages 4; expected 32, and a ring");
+  EXPECT_EQ(refusal(product, "cuda:sm_90a", "mr 2; nr 8; threads 128; mc 32; " + ring + "; tiles 3"),
+            "tiles 3; of warp groups a power of two is expected, 2 to 64");
+  EXPECT_EQ(refusal(product, "cuda:sm_90", "mr 2; nr 8; threads 128; mc 32; kc 16; tiles 2"),
+            "tiles 2; of warp groups a power of two is expected, 2 to 64");
   const char *unknown = R"(
     dim n in 1..64
     entry @main(%x : f32[64, n], %w : f32[n, 32]) -> (%y : f32[64, 32]) {
