@@ -41,9 +41,12 @@ static uint64_t operandBytes(const Plan &p) {
   return 2 * sizeof(float) * p.kc * uint64_t(p.mc * p.mr + p.threads / p.mc * p.lanes * p.unroll + apart);
 }
 
+/// Rows of so many elements: read once by some lanes of a warp, which keep them; longer ones by a warp, in each pass
+/// again from the shared memory in which they lie.
 static Plan ofRows(const GpuTarget &target, int64_t length) {
   Plan p;
-  p.kind = PlanKind::Rows, p.threads = blockThreads, p.warp = target.warp, p.merge = 2;
+  p.kind = PlanKind::Rows, p.threads = blockThreads, p.warp = p.lanes = target.warp, p.merge = 2;
+  if (length > 32 * int64_t(mostOwn)) return p;
   p.width = length <= 16 * int64_t(mostOwn) ? vector : vector / 2;
   while (length % p.width) p.width /= 2;
   p.lanes = std::min(64 / p.width, target.warp);
@@ -66,8 +69,10 @@ std::vector<Plan> astra::planJoined(const KernelSpec &spec, const GpuTarget &tar
   for (const KernelSpec *k : {&spec, &last})
     if (llvm::cantFail(decodeContract(k->rootOp->ints)).unit) return {};
   Plan middle = ofRows(target, columns);
-  uint64_t each = llvm::alignTo(uint64_t(columns), uint64_t(middle.lanes) * middle.width) / middle.lanes;
-  if (each > mostOwn || keptInRow(softmax, false).own.empty()) return {};
+  if (middle.width) {
+    uint64_t each = llvm::alignTo(uint64_t(columns), uint64_t(middle.lanes) * middle.width) / middle.lanes;
+    if (each > mostOwn || keptInRow(softmax, false).own.empty()) return {};
+  }
   UOpRef n = last.rootOp->shape[last.vectorIndex];
   if (!n->isConst()) return {};
   int64_t deep = std::clamp<int64_t>(llvm::PowerOf2Ceil(llvm::divideCeil(n->hi, vector)), 1, 64);
@@ -75,9 +80,10 @@ std::vector<Plan> astra::planJoined(const KernelSpec &spec, const GpuTarget &tar
   // rows.
   for (unsigned blocks : {2, 1})
     for (unsigned steps : {16, 8})
-      for (int64_t tile : {64, 32, 16, 8}) {
+      for (int64_t tile : {64, 32, 16, 8, 4}) {
         if (rows % tile || (blocks > 1 && tile < 32)) continue;
         if (tile > 16 && others * (rows / tile) < units) continue;
+        if (tile < 8 && middle.width) continue;                         // only where there is no room for more
         int64_t high = tile >= 64 ? 8 : std::min<int64_t>(tile / 4, 4); // rows of a thread
         Plan first = ofProduct(spec, tile, tile / high, steps),
              product = ofProduct(last, tile, std::min<int64_t>(tile, blockThreads / deep), steps);
@@ -96,10 +102,10 @@ llvm::Expected<GpuKernel> astra::joinedGpuKernel(Context &c, const KernelSpec &s
   for (const Plan &p : plans) {
     bool products = &p != &plans[1];
     if (plans.size() != 3 || p.threads != plans[0].threads || p.split || p.stages || p.spillSums ||
-        (products ? p.kind != PlanKind::Contract || !p.mc : p.kind != PlanKind::Rows || !p.width))
+        (products ? p.kind != PlanKind::Contract || !p.mc : p.kind != PlanKind::Rows || !(p.width || p.warp)))
       return fail(text(plans[0], &Plan::join) + " with '" + text(p) +
                   "'; expected for the three kernels of the chain " +
-                  "contract with mc, rows with a width, contract with mc, of as many threads, none of them with " +
+                  "contract with mc, rows of a warp, contract with mc, of as many threads, none of them with " +
                   "split-k, cooperative, stages or spill-sums");
   }
   storage = expandKernel(c, lowerKernel(c, spec, plans[0]));

@@ -60,6 +60,18 @@ TEST_P(GpuJoins, KeepTheirBits) {
   }
 }
 
+// Of more keys than a thread keeps: rows of a warp, which reads them again in each pass.
+TEST_P(GpuJoins, LongRowsLieInSharedMemory) {
+  const GpuTarget &target = *gpuTargetNamed(GetParam());
+  if (target.flavour == GpuFlavour::HIP) GTEST_SKIP() << "64 KiB have room for no such tile";
+  for (const Attention &a : {Attention{"long", 1, 1, 8, 3000, 4, 4}, Attention{"chunk", 1, 1, 8, 4096, 8, 8, true}}) {
+    GraphOnGpu g(text(a), target);
+    ASSERT_EQ(g.wrong, "") << a.name;
+    EXPECT_NE(g.plans().find("; join "), std::string::npos) << a.name << "\n" << g.plans();
+    EXPECT_EQ(g.difference({}, 1), "") << a.name << "\n" << g.plans();
+  }
+}
+
 TEST_P(GpuJoins, NoBarrierIsForNothing) {
   for (const Attention &a : {joined[0], Attention{"turns", 1, 1, 16, 300, 16, 8}}) { // several tiles of scores too
     GraphOnGpu g(text(a), *gpuTargetNamed(GetParam()));
