@@ -430,6 +430,31 @@ TEST_F(OnGpuRefused, Architectures) {
   EXPECT_STREQ(astra_loaded_target(loaded), "hip:gfx942");
 }
 
+// Code with the instructions of warp groups is of 9.0 alone, and is preferred there, whichever comes first.
+TEST_F(OnGpuRefused, WarpGroupsOfOneArchitecture) {
+  auto name = [](fmt::ManifestT &m, int of, const char *arch) {
+    m.targets[of]->name = std::string("cuda:") + arch, m.targets[of]->arch = fmt::Arch::NVIDIA;
+    m.targets[of + 2]->name = std::string("emu:cuda:") + arch;
+  };
+  static auto rename = name;
+  Bytes behind = deviceBundle([](fmt::ManifestT &m) { rename(m, 5, "sm_90a"); });
+  Bytes before = deviceBundle([](fmt::ManifestT &m) { rename(m, 4, "sm_90a"), rename(m, 5, "sm_90"); });
+  Bytes other = deviceBundle([](fmt::ManifestT &m) { rename(m, 4, "sm_90a"), rename(m, 5, "sm_80"); });
+  standInMachine(0, 90, nullptr, 0, 0); // as H100 and H200 say
+  EXPECT_EQ(open("cuda:0"), ASTRA_OK);
+  for (const Bytes &b : {behind, before, other}) {
+    EXPECT_EQ(load(b), ASTRA_OK) << diag.text;
+    EXPECT_STREQ(astra_loaded_target(loaded), "cuda:sm_90a");
+  }
+  standInMachine(0, 80, nullptr, 0, 0);
+  EXPECT_EQ(open("cuda:0"), ASTRA_OK);
+  EXPECT_EQ(load(other), ASTRA_OK) << diag.text;
+  EXPECT_STREQ(astra_loaded_target(loaded), "cuda:sm_80");
+  standInMachine(0, 100, nullptr, 0, 0);
+  EXPECT_EQ(open("cuda:0"), ASTRA_OK);
+  REFUSED(ASTRA_NO_TARGET, "and this GPU is cuda:sm_100; compile it with --target=cuda:sm_100", load(other));
+}
+
 TEST_F(OnGpuRefused, PtxWithoutConsent) {
   Bytes both = deviceBundle();
   Bytes alone = deviceBundle([](fmt::ManifestT &m) {
