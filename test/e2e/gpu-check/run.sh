@@ -2,8 +2,8 @@
 # usage: ./run.sh [--device cuda:0] [--driver FILE] [--level LEVEL]
 #
 # Builds astra-run with g++ and cmake, runs every case of this folder on the GPU, and compares the SHA-256 of what it writes
-# with those that the reference evaluator gave. Prints one table, then measures a product, a copy and a softmax, and the product
-# under the plans of the file plans, and writes results.md with the row and the table for docs/gpu-status.md; the last line is "N passed, N failed". With --device cpu it runs the cases on the CPU
+# with those that the reference evaluator gave. Prints one table, then measures a product, a copy and a softmax, and products,
+# softmax and attention under the plans of the file plans, whose bits must be equal, and writes results.md with the row and the table for docs/gpu-status.md; the last line is "N passed, N failed". With --device cpu it runs the cases on the CPU
 # alone, at --level (the best that it has, if not given), with two threads.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -63,37 +63,49 @@ else
   failed=$((failed + 1))
 fi
 echo "$speeds"
-# The product and the softmax under other plans, each with its results checked.
+# Works under other plans, each with its results checked; a plan changes no bit of them.
 table= number=0
-here=
+here=cuda:sm_90 # as the stand-in says
 [[ $driver == *stand-in* ]] || here=cuda:sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i "${device#*:}" 2>/dev/null | tr -d .)
-while read -r plan; do
+declare -A bits
+while read -r work plan; do
   number=$((number + 1))
-  kind=contract work=product
-  [[ $plan == *contract:* ]] || kind=rows work=softmax
+  kind=contract
+  [ "$work" = softmax ] && kind=rows
   targets=${plan%%"$kind":*}
-  if [ -n "$targets" ] && [ -n "$here" ] && [[ ,${targets% }, != *,$here,* ]]; then
-    table+="| $plan | not of this GPU |"$'\n'
+  targets=${targets% }
+  if [ -n "$targets" ] && [[ ,${targets//sm_90a/sm_90}, != *,$here,* ]]; then
+    table+="| $work | $plan | not of this GPU |"$'\n'
     continue
   fi
   one=plans.d/$number$small.astra
-  if said=$(ASTRA_STAND_IN_BUNDLE=$one build/speeds "$one" "$device" "${driver:--}" "$calls" "${clock/speeds/$work}"); then
-    passed=$((passed + 1))
+  said=no same=
+  if said=$(ASTRA_STAND_IN_BUNDLE=$one build/speeds "$one" "$device" "${driver:--}" "$calls" "${clock/speeds/$work}" build/bits); then
+    same=$(<build/bits)
+    if [ "${bits[$work]:=$same}" != "$same" ]; then
+      said="other bits than under the first plan"
+      failed=$((failed + 1))
+    else
+      passed=$((passed + 1))
+    fi
   else
     failed=$((failed + 1))
   fi
-  echo "${said:-no answer}  $plan"
-  table+="| $plan | ${said:-no answer} |"$'\n'
+  echo "${said:-no answer}  $work $plan"
+  table+="| $work | $plan | ${said:-no answer} |"$'\n'
 done < <(grep -v '^#' plans)
+blas=
+[ "$clock" = no-speeds ] || blas=$(build/speeds - "$device" "${driver:--}" "$calls" cublas-bf16 || true)
 {
   echo "| GPU | driver | date | cases | strict f32 product 4096, beside cuBLAS in f32 | copy | softmax 8192 x 4096 |"
   echo "|---|---|---|---|---|---|---|"
   echo "| ${gpu%, *} | ${gpu##*, } | $today | $passed passed, $failed failed | $speeds |"
   echo
-  echo "Plans of the strict f32 product 4096 and of softmax 8192 x 4096 on $gpu, $today:"
+  echo "Under other plans on $gpu, $today: strict f32 product 4096, softmax 8192 x 4096, bf16 products 4096 of matrix units (hopper16 by warp groups"
+  echo "and by mma.sync, ampere8; results f32) beside cublasGemmEx of bf16 at ${blas:-no figure} TFLOP/s, strict f32 attention of 32 heads, 1024 keys:"
   echo
-  echo "| plan | speed |"
-  echo "|---|---|"
+  echo "| work | plan | speed |"
+  echo "|---|---|---|"
   printf '%s' "$table"
 } >results.md
 echo "results.md has the row and the table of plans for docs/gpu-status.md"

@@ -2,9 +2,11 @@
 // Takes:    speeds.uop compiled, a device, its driver, how many calls; whether the clock means anything.
 // Gives:    a line for each work: what it took, as a cell of the table in docs/gpu-status.md; beside the product cuBLAS
 //           in f32 where libcublas can be opened by name. product, softmax: of these alone, without
-//           cuBLAS.
-// Keeps:    results checked: some elements of the product computed again in its order, all of the copy, the sums of the
-//           softmax's rows. Memory of the GPU, several sessions on one stream: calls follow each other without a gap.
+//           cuBLAS. unit, ampere, attention: the only entry of a bundle; `cublas-bf16` cuBLAS on bf16 alone. A file
+//           gets a number that the bits of the results make, so that plans can be compared.
+// Keeps:    results checked: some elements of the products computed again in their order (of matrix units by the model
+//           of docs/numerics.md, N4.8), all of the copy, the sums of the rows of the softmax and of attention. Memory
+//           of the GPU, several sessions on one stream: calls follow each other without a gap.
 // Does not: link a driver or cuBLAS.
 #include "astra/astra.h"
 #include <algorithm>
@@ -56,13 +58,14 @@ struct Machine {
 };
 
 /// Seconds of a call of an entry with these inputs; `result` gets the output of one.
-double time(Machine &m, const char *name, const std::vector<const std::vector<float> *> &inputs, unsigned calls,
+template <class T>
+double time(Machine &m, const char *name, const std::vector<const std::vector<T> *> &inputs, unsigned calls,
             std::vector<float> &result) {
   constexpr unsigned sessions = 4;
   const astra_entry *entry;
   ASK(astra_bundle_find_entry(m.bundle, name, &entry, &diag));
   auto tensor = [&](const astra_tensor_info &info, astra_buffer *&buffer) {
-    size_t bytes = 4;
+    size_t bytes = info.dtype == ASTRA_BF16 ? 2 : 4;
     for (int32_t i = 0; i < info.ndim; ++i) bytes *= size_t(info.upper[i]);
     ASK(astra_buffer_init(&buffer, m.pool, bytes, &diag));
     astra_tensor t = ASTRA_INIT(astra_tensor);
@@ -75,8 +78,9 @@ double time(Machine &m, const char *name, const std::vector<const std::vector<fl
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     ASK(astra_entry_get_input(entry, i, &info));
     in.push_back(tensor(info, buffers[i]));
-    if (inputs[i]->size() * 4 != astra_buffer_bytes(buffers[i])) wrong("an input has another size");
-    ASK(astra_stream_write(m.stream, buffers[i], 0, inputs[i]->data(), inputs[i]->size() * 4, nullptr, &diag));
+    size_t bytes = inputs[i]->size() * sizeof(T);
+    if (bytes != astra_buffer_bytes(buffers[i])) wrong("an input has another size");
+    ASK(astra_stream_write(m.stream, buffers[i], 0, inputs[i]->data(), bytes, nullptr, &diag));
   }
   ASK(astra_entry_get_output(entry, 0, &info));
   astra_session *session[sessions];
@@ -132,9 +136,64 @@ float element(const std::vector<float> &a, const std::vector<float> &b, size_t n
   return sum;
 }
 
-/// Seconds of cublasSgemm on its own matrices of zeros of this size in the GPU's primary context, or a negative number
-/// and why.
-double timeCublas(const char *driverName, int device, int n, unsigned calls, std::string &why) {
+float ofBf16(uint16_t x) {
+  uint32_t bits = uint32_t(x) << 16;
+  float v;
+  std::memcpy(&v, &bits, 4);
+  return v;
+}
+
+/// bf16 between 2^-4 and 2^4, of both signs.
+std::vector<uint16_t> halves(size_t n, uint64_t seed) {
+  std::vector<uint16_t> out(n);
+  for (uint16_t &x : out) {
+    seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+    uint32_t r = uint32_t(seed >> 33);
+    x = uint16_t((r & 0x8000) | (123 + (r >> 16) % 8) << 7 | (r & 0x7f));
+  }
+  return out;
+}
+
+/// An element of the product of rows of a and rows of b as a matrix unit adds it: of each block the products and the
+/// sum so far, cut toward zero at `bits` below the greatest exponent, added exactly, cut toward zero to f32.
+float unitElement(const std::vector<uint16_t> &a, const std::vector<uint16_t> &b, size_t n, size_t i, size_t j,
+                  size_t block, int bits) {
+  float sum = 0;
+  for (size_t first = 0; first < n; first += block) {
+    std::vector<double> terms;
+    int most = sum == 0 ? -1000 : std::ilogb(sum);
+    for (size_t k = first; k < std::min(n, first + block); ++k) {
+      float x = ofBf16(a[i * n + k]), y = ofBf16(b[j * n + k]);
+      most = std::max(most, std::ilogb(x) + std::ilogb(y));
+      terms.push_back(double(x) * y);
+    }
+    terms.push_back(sum);
+    int64_t all = 0;
+    for (double t : terms) all += int64_t(std::ldexp(t, bits - most));
+    uint64_t size = uint64_t(all < 0 ? -all : all), cut = size;
+    for (int low = 0; size >> low >= 1u << 24; ++low) cut = size >> (low + 1) << (low + 1);
+    sum = float(std::ldexp(all < 0 ? -double(cut) : double(cut), most - bits));
+  }
+  return sum;
+}
+
+/// Writes what the bits of the results make (FNV-1a) to a file.
+void note(const char *file, const std::vector<float> &results) {
+  uint64_t sum = 14695981039346656037ull;
+  for (float x : results) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, 4);
+    sum = (sum ^ bits) * 1099511628211ull;
+  }
+  FILE *out = file ? std::fopen(file, "w") : nullptr;
+  if (!file) return;
+  if (!out || std::fprintf(out, "%016llx\n", static_cast<unsigned long long>(sum)) < 0 || std::fclose(out))
+    wrong("a file cannot be written");
+}
+
+/// Seconds of cuBLAS: cublasSgemm, or of bf16 with f32 sums cublasGemmEx, on its own matrices of this size in the GPU's
+/// primary context, or a negative number and why.
+double timeCublas(const char *driverName, int device, int n, unsigned calls, bool bf16, std::string &why) {
   void *driver = dlopen(driverName, RTLD_NOW), *blas = nullptr;
   for (const char *name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"})
     if (!blas) blas = dlopen(name, RTLD_NOW);
@@ -151,7 +210,10 @@ double timeCublas(const char *driverName, int device, int n, unsigned calls, std
   auto mode = reinterpret_cast<int (*)(void *, int)>(function(blas, "cublasSetMathMode"));
   auto gemm = reinterpret_cast<int (*)(void *, int, int, int, int, int, const float *, uint64_t, int, uint64_t, int,
                                        const float *, uint64_t, int)>(function(blas, "cublasSgemm_v2"));
-  if (!retain || !current || !synchronize || !allocate || !fill || !release || !create || !mode || !gemm)
+  auto gemmOf =
+      reinterpret_cast<int (*)(void *, int, int, int, int, int, const float *, uint64_t, int, int, uint64_t, int, int,
+                               const float *, uint64_t, int, int, int, int)>(function(blas, "cublasGemmEx"));
+  if (!retain || !current || !synchronize || !allocate || !fill || !release || !create || !mode || !gemm || !gemmOf)
     return why = "libcublas lacks a function", -1;
   Context context;
   void *handle;
@@ -160,17 +222,22 @@ double timeCublas(const char *driverName, int device, int n, unsigned calls, std
   if (retain(&context, device) || current(context) || create(&handle) || mode(handle, defaultMath))
     return why = "cuBLAS does not start", -1;
   for (uint64_t &at : memory)
-    if (allocate(&at, size_t(n) * n * 4) || fill(at, 0x3f800000, size_t(n) * n))
+    if (allocate(&at, size_t(n) * n * 4) || fill(at, bf16 ? 0x3f803f80 : 0x3f800000, size_t(n) * n))
       return why = "no memory for cuBLAS", -1;
   float one = 1, zero = 0;
   auto run = [&](unsigned times) {
     int bad = 0;
-    while (times--) bad |= gemm(handle, 0, 0, n, n, n, &one, memory[0], n, memory[1], n, &zero, memory[2], n);
+    constexpr int isBf16 = 14, isF32 = 0, sumsF32 = 68,
+                  turned = 1; // of cudaDataType, cublasComputeType_t, cublasOperation_t
+    while (times--)
+      bad |= bf16 ? gemmOf(handle, turned, 0, n, n, n, &one, memory[0], isBf16, n, memory[1], isBf16, n, &zero,
+                           memory[2], isF32, n, sumsF32, -1)
+                  : gemm(handle, 0, 0, n, n, n, &one, memory[0], n, memory[1], n, &zero, memory[2], n);
     return bad | synchronize();
   };
-  if (run(3)) return why = "cublasSgemm fails", -1;
+  if (run(3)) return why = "cuBLAS fails", -1;
   auto begin = Clock::now();
-  if (run(calls)) return why = "cublasSgemm fails", -1;
+  if (run(calls)) return why = "cuBLAS fails", -1;
   double seconds = since(begin) / calls;
   for (uint64_t at : memory) release(at);
   return seconds;
@@ -179,9 +246,10 @@ double timeCublas(const char *driverName, int device, int n, unsigned calls, std
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 6)
+  if (argc != 6 && argc != 7)
     return std::printf(
-               "usage: speeds BUNDLE DEVICE DRIVER|- CALLS speeds|product|softmax|no-speeds|no-product|no-softmax\n"),
+               "usage: speeds BUNDLE DEVICE DRIVER|- CALLS [no-]speeds|product|softmax|unit|ampere|attention [FILE]\n"
+               "       speeds - DEVICE DRIVER|- CALLS cublas-bf16\n"),
            2;
   const char *driver = std::strcmp(argv[3], "-") ? argv[3] : nullptr;
   unsigned calls = unsigned(std::atoi(argv[4]));
@@ -191,6 +259,16 @@ int main(int argc, char **argv) {
   auto endWith = [&](const char *format, double speed) { // the process ends, and what it holds with it
     return speeds ? std::printf(format, speed) : std::printf("stand-in: no speed; its results are right\n"), 0;
   };
+  const char *number = std::strchr(argv[2], ':');
+  const int ordinal = number ? std::atoi(number + 1) : 0;
+  if (what == "cublas-bf16") {
+    std::string why;
+    double seconds = timeCublas(driver ? driver : "libcuda.so.1", ordinal, 4096, calls, true, why);
+    return seconds > 0 ? std::printf("%.1f\n", 2.0 * 4096 * 4096 * 4096 / seconds * 1e-12)
+                       : std::printf("%s\n", why.c_str()),
+           0;
+  }
+  const char *file = argc > 6 ? argv[6] : nullptr;
   Machine m;
   astra_device_options options = ASTRA_INIT(astra_device_options);
   options.driver = driver;
@@ -209,30 +287,52 @@ int main(int argc, char **argv) {
     return std::vector<size_t>(info.upper, info.upper + info.ndim);
   };
   std::vector<float> got;
+  if (alone("unit") || alone("ampere")) {
+    size_t n = sizeOf("main")[0];
+    std::vector<uint16_t> a = halves(n * n, 1), b = halves(n * n, 2);
+    double seconds = time<uint16_t>(m, "main", {&a, &b}, calls, got);
+    for (size_t s = 0; s < 64; ++s) {
+      size_t i = s * 7919 % n, j = s * 104729 % n;
+      float expected = alone("unit") ? unitElement(a, b, n, i, j, 16, 25) : unitElement(a, b, n, i, j, 8, 24);
+      if (got[i * n + j] != expected) wrong("an element of the product is not what the matrix unit's model gives");
+    }
+    note(file, got);
+    return endWith("%.1f TFLOP/s\n", 2.0 * double(n) * double(n) * double(n) / seconds * 1e-12);
+  }
+  if (alone("attention")) {
+    std::vector<size_t> shape = sizeOf("main");
+    size_t count = shape[0] * shape[1] * shape[2];
+    std::vector<float> q = numbers(count, 1), k = numbers(count, 2), v(count, 1.0f);
+    double seconds = time<float>(m, "main", {&q, &k, &v}, calls, got);
+    for (float x : got)
+      if (!(std::fabs(x - 1) < 1e-4)) wrong("a row of probabilities does not sum to 1");
+    note(file, got);
+    return endWith("%.1f TFLOP/s\n", 4.0 * double(count) * double(shape[1]) / seconds * 1e-12);
+  }
   size_t n = sizeOf("matmul")[0];
   std::vector<float> a = numbers(n * n, 1), b = numbers(n * n, 2);
   double flops = 2.0 * double(n) * double(n) * double(n), product = 0, copy = 0;
   if (!alone("softmax")) {
-    product = time(m, "matmul", {&a, &b}, calls, got);
+    product = time<float>(m, "matmul", {&a, &b}, calls, got);
     for (size_t s = 0; s < 64; ++s) {
       size_t i = s * 7919 % n, j = s * 104729 % n;
       if (got[i * n + j] != element(a, b, n, i, j)) wrong("an element of the product is wrong");
     }
-    if (alone("product")) return endWith("%.1f TFLOP/s\n", flops / product * 1e-12);
+    if (alone("product")) return note(file, got), endWith("%.1f TFLOP/s\n", flops / product * 1e-12);
     std::vector<float> x = numbers(sizeOf("copy")[0], 3);
-    copy = time(m, "copy", {&x}, calls, got);
+    copy = time<float>(m, "copy", {&x}, calls, got);
     for (size_t i = 0; i < x.size(); ++i)
       if (got[i] != -x[i]) wrong("an element of the copy is wrong");
   }
   size_t count = sizeOf("copy")[0], rows = sizeOf("softmax")[0], columns = sizeOf("softmax")[1];
   std::vector<float> x = numbers(rows * columns, 4);
-  double softmax = time(m, "softmax", {&x}, calls, got);
+  double softmax = time<float>(m, "softmax", {&x}, calls, got);
   for (size_t r = 0; r < rows; ++r) {
     double sum = 0;
     for (size_t i = 0; i < columns; ++i) sum += got[r * columns + i];
     if (!(std::fabs(sum - 1) < 1e-4)) wrong("a row of the softmax does not sum to 1");
   }
-  if (alone("softmax")) return endWith("%.0f GB/s\n", 8.0 * double(rows * columns) / softmax * 1e-9);
+  if (alone("softmax")) return note(file, got), endWith("%.0f GB/s\n", 8.0 * double(rows * columns) / softmax * 1e-9);
   ASK(astra_stream_free(&m.stream));
   ASK(astra_pool_free(&m.pool));
   ASK(astra_loaded_free(&m.loaded));
@@ -241,8 +341,7 @@ int main(int argc, char **argv) {
   ASK(astra_runtime_free(&m.runtime));
   if (!speeds) return std::printf("stand-in: no speeds; its results are right\n"), 0;
   std::string why, beside;
-  const char *number = std::strchr(argv[2], ':');
-  double blas = timeCublas(driver ? driver : "libcuda.so.1", number ? std::atoi(number + 1) : 0, int(n), calls, why);
+  double blas = timeCublas(driver ? driver : "libcuda.so.1", ordinal, int(n), calls, false, why);
   char text[64];
   if (blas > 0) std::snprintf(text, sizeof text, "%.1f", flops / blas * 1e-12), why = text;
   std::printf("%.1f TFLOP/s, cuBLAS %s | %.0f GB/s | %.0f GB/s\n", flops / product * 1e-12, why.c_str(),
