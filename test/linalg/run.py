@@ -125,6 +125,9 @@ def kinds(m, n, dtype, symmetric=False, definite=False):
         "graded": of((1 / np.sqrt(eps)) ** -steps),
         "nearly singular": of(np.where(np.arange(k) == k - 1, 8 * k * eps, 1)),
         "repeated": of(np.where(np.arange(k) < k // 2, 1, 3)),
+        "even": of(1 - steps * (1 - 8 * k * eps)),
+        "clustered": of(np.where(np.arange(k) == 0, 1, 8 * k * eps)),
+        "any magnitude": of((8 * k * eps) ** r.uniform(0, 1, k)),
         "small": of(even) * small,
         "large": of(even) * large,
         "diagonal": np.eye(m, n) * np.resize(1 + np.arange(n) % 5, n),
@@ -136,6 +139,12 @@ def kinds(m, n, dtype, symmetric=False, definite=False):
         out["ones"] = np.ones((m, n))
         out["integers"] = np.round(of(10 * even))
         out["spread"] = of((1 / (eps * eps)) ** -steps)
+        for name, none in (("first", slice(0, 1)), ("last", slice(n - 1, n)), ("half", slice(n // 2, n))):
+            a = out["random"].copy()
+            a[:, none] = 0
+            if symmetric:
+                a[none] = 0
+            out[f"{name} of zeros"] = a
         if not symmetric:
             out["rows"] = normal(r, (m, n), dtype) * (10.0 ** -(20 * np.arange(m) / m))[:, None]
             out["columns"] = normal(r, (m, n), dtype) * (10.0 ** -(20 * np.arange(n) / n))[None]
@@ -149,6 +158,7 @@ def kinds(m, n, dtype, symmetric=False, definite=False):
         out["one block"] = np.eye(n) + np.eye(n, k=1)
         out["cycle"] = np.roll(np.eye(n), 1, 0)
         out["triangle"] = np.triu(np.ones((n, n)))
+        out["lower triangle"] = np.tril(normal(r, (n, n), dtype))
         out["nilpotent"] = np.triu(normal(r, (n, n), dtype), 1)
     return {name: a.astype(TYPES[dtype]) for name, a in out.items()}
 
@@ -276,7 +286,7 @@ def residual_solve(a, out, eps, y):
 
 
 # Function, its residual, whether it takes symmetric and definite matrices, what the other shapes are.
-SOLVED = ("graded", "random", "repeated", "nearly singular", "diagonal", "identity", "normal", "integers", "small", "large")
+SOLVED = ("graded", "random", "repeated", "even", "clustered", "any magnitude", "nearly singular", "diagonal", "identity", "normal", "integers", "small", "large")
 FACTORS = {
     "cholesky": (residual_cholesky, True, True),
     "cholesky_upper": (lambda a, o, e: residual_cholesky(a, o, e, True), True, True),
