@@ -447,9 +447,9 @@ struct Stream : Handle<astra_stream, astra_stream_free> {
   }
   /// Memory for what is submitted from now on: see astra_buffer_init_on.
   Buffer buffer(const Pool &pool, uint64_t bytes) const {
-    Buffer buffer;
-    check([&](astra_diag *d) { return astra_buffer_init_on(buffer.out(), pool.get(), handle, bytes, d); });
-    return buffer;
+    astra_buffer *buffer = nullptr;
+    check([&](astra_diag *d) { return astra_buffer_init_on(&buffer, pool.get(), handle, bytes, d); });
+    return Buffer(buffer);
   }
   /// Queue a copy to or from a buffer; the memory must stay until it has ended.
   Promise write(const Buffer &to, uint64_t offset, const void *from, uint64_t bytes) const {
