@@ -12,33 +12,57 @@ using namespace astra;
 using namespace astra::distribute;
 using llvm::Error;
 
-namespace {
-struct Substitution {
-  Context &c;
-  Origins &origins;
-  llvm::DenseMap<UOpRef, UOpRef> image = llvm::DenseMap<UOpRef, UOpRef>();
+UOpRef Substitution::function(UOpRef f) {
+  of(f->src);
+  return image[f] = c.make(Op::Func, of(f->src), f->ints);
+}
 
-  UOpRef function(UOpRef f) {
-    of(f->src);
-    return image[f] = c.make(Op::Func, of(f->src), f->ints);
-  }
-  List of(ArrayRef<UOpRef> roots) {
-    for (UOpRef n : topoSort(roots)) {
-      if (image.count(n)) continue;
-      List src, fns;
-      for (UOpRef s : n->src) src.push_back(image.lookup(s));
-      for (UOpRef f : n->fns) fns.push_back(image.count(f) ? image.lookup(f) : function(f));
-      bool same = ArrayRef<UOpRef>(src) == n->src && ArrayRef<UOpRef>(fns) == n->fns;
-      UOpRef now = same ? n : c.make(n->op, src, n->ints, n->str, n->dtype, fns);
-      if (!same && !n->isIndex()) origins.inherit(now, n);
-      image[n] = now;
+List Substitution::of(ArrayRef<UOpRef> roots) {
+  for (UOpRef n : topoSort(roots)) {
+    if (image.count(n)) continue;
+    if (UOpRef other = instead ? instead(n) : nullptr) {
+      image[n] = other;
+      continue;
     }
-    List out;
-    for (UOpRef r : roots) out.push_back(image.lookup(r));
-    return out;
+    List src, fns;
+    for (UOpRef s : n->src) src.push_back(image.lookup(s));
+    for (UOpRef f : n->fns) fns.push_back(image.count(f) ? image.lookup(f) : function(f));
+    bool same = ArrayRef<UOpRef>(src) == n->src && ArrayRef<UOpRef>(fns) == n->fns;
+    UOpRef now = same ? n : c.make(n->op, src, n->ints, n->str, n->dtype, fns);
+    if (!same && !n->isIndex()) origins.inherit(now, n);
+    image[n] = now;
   }
-};
-} // namespace
+  List out;
+  for (UOpRef r : roots) out.push_back(image.lookup(r));
+  return out;
+}
+
+void Substitution::all(Module &m) {
+  for (Equation &e : m.equations) {
+    List sides = of({e.left, e.right});
+    e = {sides[0], sides[1]};
+    c.equations.push_back(e);
+  }
+  for (Param &p : m.params) p.value = of(p.value)[0];
+  for (StateVar &s : m.states) s.value = of(s.value)[0];
+  for (Entry &e : m.entries) {
+    for (auto *values : {&e.inputs, &e.outputs})
+      for (Value &v : *values) v.value = of(v.value)[0];
+    for (StateUpdate &u : e.updates) u.value = of(u.value)[0];
+  }
+}
+
+llvm::Expected<UOpRef> distribute::dimOfParts(Module &m, UOpRef d, int64_t parts) {
+  std::string name = d->str.str() + "_shard";
+  while (llvm::any_of(m.dims, [&](UOpRef o) { return o->str == name; })) name += '_';
+  int64_t lo = (d->lo + parts - 1) / parts, hi = d->hi / parts;
+  if (lo > hi)
+    return llvm::createStringError("dim " + d->str + " is in " + Twine(d->lo) + ".." + Twine(d->hi) +
+                                   ", where there is no multiple of " + Twine(parts) + " shards");
+  UOpRef part = m.ctx().make(Op::Dim, {}, {lo, hi}, name);
+  *llvm::find(m.dims, d) = part;
+  return part;
+}
 
 Error distribute::divideDims(Module &m) {
   Context &c = m.ctx();
@@ -73,27 +97,10 @@ Error distribute::divideDims(Module &m) {
 
   Substitution now{c, m.origins};
   for (auto [d, scale] : scales) {
-    std::string name = d->str.str() + "_shard";
-    while (llvm::any_of(m.dims, [&](UOpRef o) { return o->str == name; })) name += '_';
-    int64_t lo = (d->lo + scale - 1) / scale, hi = d->hi / scale;
-    if (lo > hi)
-      return llvm::createStringError("dim " + d->str + " is in " + Twine(d->lo) + ".." + Twine(d->hi) +
-                                     ", where there is no multiple of " + Twine(scale) + " shards");
-    UOpRef part = c.make(Op::Dim, {}, {lo, hi}, name);
-    *llvm::find(m.dims, d) = part;
-    now.image[d] = idxMul(c, part, c.index(scale));
+    auto part = dimOfParts(m, d, scale);
+    if (!part) return part.takeError();
+    now.image[d] = idxMul(c, *part, c.index(scale));
   }
-  for (Equation &e : m.equations) {
-    List sides = now.of({e.left, e.right});
-    e = {sides[0], sides[1]};
-    c.equations.push_back(e);
-  }
-  for (Param &p : m.params) p.value = now.of(p.value)[0];
-  for (StateVar &s : m.states) s.value = now.of(s.value)[0];
-  for (Entry &e : m.entries) {
-    for (auto *values : {&e.inputs, &e.outputs})
-      for (Value &v : *values) v.value = now.of(v.value)[0];
-    for (StateUpdate &u : e.updates) u.value = now.of(u.value)[0];
-  }
+  now.all(m);
   return Error::success();
 }

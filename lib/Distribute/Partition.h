@@ -7,8 +7,11 @@
 // sharding to another in Reshard.cpp, the sweep in Partition.cpp.
 #pragma once
 #include "astra/IR/Builder.h"
+#include "astra/IR/Contract.h"
 #include "astra/IR/Module.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -20,6 +23,20 @@ using Axes = llvm::SmallVector<MeshAxes, 4>;
 using List = llvm::SmallVector<UOpRef, 8>;
 using Ints = llvm::SmallVector<int64_t, 8>;
 
+/// A graph with other nodes in place of some.
+struct Substitution {
+  Context &c;
+  Origins &origins;
+  llvm::DenseMap<UOpRef, UOpRef> image = llvm::DenseMap<UOpRef, UOpRef>();
+  std::function<UOpRef(UOpRef)> instead = nullptr; // null where a node stays what it is, over the images of its sources
+
+  UOpRef function(UOpRef f);
+  List of(ArrayRef<UOpRef> roots);
+  /// All of a module.
+  void all(Module &m);
+};
+/// A new dim of the module in place of d, which is so many times as large.
+llvm::Expected<UOpRef> dimOfParts(Module &m, UOpRef d, int64_t parts);
 /// extent / parts; null where that is not exact.
 UOpRef divided(Context &c, UOpRef extent, int64_t parts);
 /// Makes every extent of a sharded input or state one that its shards divide: a dim n that says it becomes a multiple
@@ -40,6 +57,7 @@ private:
     MeshAxes over = 0;                                    // which
     int64_t kind = 0;                                     // of all_reduce
     unsigned depth = 0;                                   // of values that are not computed yet
+    std::string refused = "";                             // why there is none; a reader may know what else to compute
   };
   /// What became of a control op.
   struct Outcome {
@@ -104,9 +122,11 @@ private:
   bool elementwise(UOpRef n);
   bool together(UOpRef n);
   bool passes(UOpRef n); // the value of source 0
+  bool become(UOpRef n, UOpRef same);
   bool reshard(UOpRef n);
   bool tap(UOpRef n);
   bool moved(UOpRef n, Axes axes, ArrayRef<UOpRef> indices);
+  bool translated(UOpRef n, unsigned axis);
   bool reshape(UOpRef n);
   bool permute(UOpRef n);
   bool expand(UOpRef n);
@@ -117,6 +137,8 @@ private:
   bool reduce(UOpRef n);
   template <unsigned Place> bool along(UOpRef n); // an integer of the attribute is an axis that stays whole
   bool contract(UOpRef n);
+  std::optional<unsigned> carrierOf(UOpRef n, const AffineForm &f, UOpRef extent);
+  UOpRef withNeighbours(UOpRef n, unsigned label, UOpRef x, unsigned axis, AffineForm &f, MeshAxes by);
   bool gather(UOpRef n);
   bool pick(UOpRef n);
   bool scatter(UOpRef n);

@@ -8,6 +8,7 @@
 
 using namespace astra;
 using namespace astra::distribute;
+using llvm::SmallVector;
 
 /// How values of one shape are cut together: an axis that one has cut is cut for all. `skip`: axes that are not
 /// compared.
@@ -133,9 +134,31 @@ bool Partition::permute(UOpRef n) {
 
 bool Partition::expand(UOpRef n) { return setLater(n, axesOf(n->src[0])); }
 
+/// An axis that is cut, all of whose elements move one shard on or back: the first or last one gets zeros.
+bool Partition::translated(UOpRef n, unsigned axis) {
+  UOpRef x = n->src[0]->src[0], shrunk = n->src[0];
+  unsigned rank = n->rank();
+  Axes axes = axesOf(x);
+  int64_t parts = mesh.count(axes[axis]);
+  for (unsigned i = 0; i < rank; ++i)
+    if (i != axis && (n->shape[i] != shrunk->shape[i] || shrunk->shape[i] != x->shape[i])) return false;
+  UOpRef step = divided(c, x->shape[axis], parts), before = n->indices()[axis], behind = n->indices()[rank + axis];
+  bool isOn = before == step && behind->constIndex() == 0 && shrunk->indices()[axis]->constIndex() == 0,
+       isBack = behind == step && before->constIndex() == 0 && shrunk->indices()[axis] == step;
+  if (!(isOn || isBack) || n->shape[axis] != x->shape[axis] || n->ints[0] != 0) return false;
+  UOpRef v = natural(x);
+  return v && set(n, axes, c.make(Op::Shift, {v}, {isOn ? 1 : -1, 0}, groupText(mesh, axes[axis])));
+}
+
 bool Partition::pad(UOpRef n) {
   UOpRef x = n->src[0];
   ArrayRef<UOpRef> both = n->indices();
+  if (x->is(Op::Shrink) && !frame->images.at(x).refused.empty())
+    for (unsigned i = 0; i < n->rank(); ++i)
+      if (axesOf(x->src[0])[i] && x->shape[i] != n->shape[i]) {
+        if (translated(n, i)) return true;
+        if (!error.empty()) return false;
+      }
   for (unsigned i = 0; i < n->rank(); ++i)
     if (axesOf(x)[i] && (both[i]->constIndex() != 0 || both[n->rank() + i]->constIndex() != 0))
       return isCutThere(n, x, i, "padding");
@@ -149,7 +172,12 @@ bool Partition::shrink(UOpRef n) {
   unsigned rank = n->rank();
   for (unsigned i = 0; i < rank; ++i) {
     if (!axesOf(x)[i]) continue;
-    if (both[i]->constIndex() != 0 || n->shape[i] != x->shape[i]) return isCutThere(n, x, i, "cutting off");
+    if (both[i]->constIndex() != 0 || n->shape[i] != x->shape[i]) {
+      isCutThere(n, x, i, "cutting off"); // unless `translated` knows better
+      frame->images[n].axes = Axes(rank, 0);
+      frame->images[n].refused = std::exchange(error, "");
+      return true;
+    }
     both[rank + i] = divided(c, both[rank + i], mesh.count(axesOf(x)[i]));
   }
   UOpRef v = natural(x);
@@ -187,12 +215,40 @@ static bool hasCutLabel(ArrayRef<AffineForm> forms, ArrayRef<MeshAxes> cut) {
       forms, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return cut[t.first] != 0; }); });
 }
 
+/// Whether each point of a shape satisfies every inequality.
+static UOpRef inDomain(Builder &b, ArrayRef<AffineForm> domain, ArrayRef<UOpRef> bounds, Shape shape) {
+  UOpRef all = nullptr;
+  for (auto [f, bound] : llvm::zip(domain, bounds)) {
+    UOpRef e = b.splat(b.fromIndex(bound, DType::I64), shape);
+    for (auto [axis, k] : f.terms) e = b.add(e, b.mul(b.iota(DType::I64, shape, axis), b.litInt(DType::I64, k)));
+    UOpRef valid = b.lt(b.litInt(DType::I64, -1), e);
+    all = all ? b.bin(Op::And, all, valid) : valid;
+  }
+  return all;
+}
+
+/// n is `same`, of whole tensors, which has rules.
+bool Partition::become(UOpRef n, UOpRef same) {
+  m.origins.inherit(same, n);
+  if (!sweep({same})) return false;
+  Image image = frame->images.at(same);
+  if (!image.part) { // n is not computed by its own op
+    if (!natural(same)) return false;
+    image = frame->images.at(same);
+  }
+  frame->images[n] = std::move(image);
+  return true;
+}
+
 bool Partition::reduce(UOpRef n) {
   UOpRef x = n->src[0];
   ReduceSpec s = llvm::cantFail(decodeReduce(n->ints));
-  if (hasCutLabel(s.domain, axesOf(x)))
-    return fail(n, "which elements take part depends on an index along an axis of " + said(x) +
-                       " that is cut: write a reshard before it that leaves this axis whole");
+  if (hasCutLabel(s.domain, axesOf(x))) { // what takes no part is the identity, which changes no sum
+    UOpRef mask = inDomain(b, s.domain, n->indices(), x->shape);
+    UOpRef none = b.bits(x->dtype, reduceIdentity(s.kind, x->dtype));
+    s.domain.clear();
+    return become(n, b.reduce(s, b.select(mask, x, b.splat(none, x->shape)), {}));
+  }
   Axes axes;
   MeshAxes over = 0;
   for (unsigned i = 0; i < x->rank(); ++i) {
@@ -203,6 +259,59 @@ bool Partition::reduce(UOpRef n) {
   }
   UOpRef v = natural(x);
   return v && setPart(n, axes, remade(n, {v}, now(n->indices())), over, s.kind);
+}
+
+/// How far an index is at most from what one label says of it: the least and the greatest.
+static std::pair<int64_t, int64_t> aroundLabel(UOpRef n, const AffineForm &f, int64_t label) {
+  int64_t least = f.constant, most = f.constant;
+  for (auto [l, k] : f.terms)
+    if (l != label) (k < 0 ? least : most) += k * (n->indices()[l]->hi - 1);
+  return {least, most};
+}
+
+/// The label along which an axis of so many elements is cut if the label is: it alone, or k times it with others around
+/// (a convolution), if the axis is k times as long as the label.
+std::optional<unsigned> Partition::carrierOf(UOpRef n, const AffineForm &f, UOpRef extent) {
+  if (f.isLabel()) return f.terms[0].first;
+  constexpr int64_t farthest = 1 << 20;
+  if (f.divisor != 1 || std::abs(f.constant) > farthest) return std::nullopt;
+  for (auto [label, k] : f.terms) {
+    if (k < 1 || k > farthest || idxMul(c, n->indices()[label], c.index(k)) != extent) continue;
+    bool near = llvm::all_of(f.terms, [&, label = label](auto t) {
+      UOpRef e = n->indices()[t.first];
+      return t.first == label || (e->constIndex() && e->hi >= 1 && e->hi <= farthest && std::abs(t.second) <= farthest);
+    });
+    if (near) return label;
+  }
+  return std::nullopt;
+}
+
+/// The part x with what the shards before and behind it have next to it; what is outside of all is +0, as what is read
+/// there. f is the index of it.
+UOpRef Partition::withNeighbours(UOpRef n, unsigned label, UOpRef x, unsigned axis, AffineForm &f, MeshAxes by) {
+  int64_t step = 0;
+  for (auto [l, k] : f.terms)
+    if (l == int64_t(label)) step = k;
+  auto [least, most] = aroundLabel(n, f, label);
+  int64_t before = std::max<int64_t>(0, -least), behind = std::max<int64_t>(0, most - (step - 1));
+  if (std::max(before, behind) > x->shape[axis]->lo) {
+    fail(n, "axis " + Twine(axis) + " of an operand is cut, and a sum reads " + Twine(std::max(before, behind)) +
+                " elements beside a part, which may have " + Twine(x->shape[axis]->lo) +
+                ": write a reshard before it that leaves this axis whole");
+    return nullptr;
+  }
+  auto neighbour = [&](int64_t count, bool isBefore) {
+    List begin(x->rank(), c.index(0)), size(x->shape.begin(), x->shape.end());
+    size[axis] = c.index(count);
+    if (isBefore) begin[axis] = idxSub(c, x->shape[axis], size[axis]);
+    return c.make(Op::Shift, {b.shrink(x, begin, size)}, {isBefore ? 1 : -1, 0}, groupText(mesh, by));
+  };
+  List parts;
+  if (before) parts.push_back(neighbour(before, true));
+  parts.push_back(x);
+  if (behind) parts.push_back(neighbour(behind, false));
+  f.constant += before;
+  return parts.size() > 1 ? b.concat(parts, axis) : x;
 }
 
 /// An axis that is a label is cut as the label is, for all operands; a label that is summed leaves a part of the sum.
@@ -216,26 +325,52 @@ bool Partition::contract(UOpRef n) {
     for (auto [i, f] : llvm::enumerate(*lists[o])) {
       MeshAxes a = axesOf(n->src[o])[i];
       if (!a) continue;
-      if (!f.isLabel()) return isCutThere(n, n->src[o], i, "a sum over neighbours");
-      unsigned l = f.terms[0].first;
+      auto carrier = carrierOf(n, f, n->src[o]->shape[i]);
+      if (!carrier) return isCutThere(n, n->src[o], i, "a sum over neighbours");
+      unsigned l = *carrier;
       if (cut[l] && cut[l] != a) return disagree(n, by[l], n->src[o]);
       cut[l] = a, by[l] = n->src[o];
     }
   for (unsigned l = 0; l < cut.size(); ++l)
     for (unsigned k = 0; k < l; ++k)
       if (cut[l] & cut[k]) return disagree(n, by[k], by[l]);
-  if (hasCutLabel(s.domain, cut))
-    return fail(n,
-                "which products take part depends on an index along an axis that is cut: write a reshard of an operand "
-                "before it that leaves this axis whole");
+  if (hasCutLabel(s.domain, cut)) {
+    // Conditions of kept labels alone are tested of results. What is no sum is what sums begin with.
+    ContractSpec rest = s;
+    SmallVector<AffineForm, 2> ofResults;
+    List limits, others;
+    rest.domain.clear();
+    for (auto [f, bound] : llvm::zip(s.domain, n->indices().drop_front(s.kept + s.reduced))) {
+      bool summed = llvm::any_of(f.terms, [&](auto t) { return t.first >= s.kept; });
+      summed ? rest.domain.push_back(f) : ofResults.push_back(f);
+      (summed ? others : limits).push_back(bound);
+    }
+    auto isThere = [](UOpRef e) { return e->lo > 0; };
+    if (hasCutLabel(rest.domain, cut) || s.unit || isComplex(n->dtype) || !s.reduced ||
+        !llvm::all_of(n->indices().slice(s.kept, s.reduced), isThere))
+      return fail(n, "which products take part depends on an index along an axis that is cut: write a reshard of an "
+                     "operand before it that leaves this axis whole");
+    UOpRef sum = b.contract(rest, n->src[0], n->src[1], n->indices().take_front(s.kept + s.reduced), others);
+    UOpRef none = isFloat(n->dtype) ? b.lit(n->dtype, -0.0) : b.litInt(n->dtype, 0);
+    return become(n, b.select(inDomain(b, ofResults, limits, n->shape), sum, b.splat(none, n->shape)));
+  }
   List src;
   for (unsigned o = 0; o < 2; ++o) {
     Axes want;
-    for (const AffineForm &f : *lists[o]) {
-      if (!f.isLabel() && hasCutLabel(f, cut)) return fail(n, "an index of an operand is made of a label that is cut");
-      want.push_back(f.isLabel() ? cut[f.terms[0].first] : 0);
+    SmallVector<unsigned, 6> along;
+    for (auto [i, f] : llvm::enumerate(*lists[o])) {
+      auto carrier = carrierOf(n, f, n->src[o]->shape[i]);
+      if (hasCutLabel(f, cut) &&
+          (!carrier || llvm::any_of(f.terms, [&](auto t) { return cut[t.first] && t.first != int64_t(*carrier); })))
+        return fail(n, "an index of axis " + Twine(i) + " of " + said(n->src[o]) + " is made of a label that is cut");
+      want.push_back(carrier ? cut[*carrier] : 0);
+      along.push_back(carrier.value_or(0));
     }
-    if (!src.emplace_back(as(n->src[o], want))) return false;
+    UOpRef x = as(n->src[o], want);
+    for (unsigned i = 0; i < want.size() && x; ++i)
+      if (AffineForm &f = (o ? s.b : s.a)[i]; want[i] && !f.isLabel())
+        x = withNeighbours(n, along[i], x, i, f, want[i]);
+    if (!src.emplace_back(x)) return false;
   }
   List indices = now(n->indices());
   MeshAxes over = 0;
@@ -247,7 +382,9 @@ bool Partition::contract(UOpRef n) {
     if (l >= s.kept) over |= cut[l];
   }
   Axes axes(cut.begin(), cut.begin() + s.kept);
-  return setPart(n, axes, remade(n, src, indices), over, ReduceKind::Sum);
+  ArrayRef<UOpRef> all = indices;
+  UOpRef sum = b.contract(s, src[0], src[1], all.take_front(cut.size()), all.drop_front(cut.size()));
+  return setPart(n, axes, sum, over, ReduceKind::Sum);
 }
 
 Partition::Rule Partition::ruleOf(Op op) {

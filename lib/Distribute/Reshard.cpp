@@ -63,6 +63,10 @@ UOpRef Partition::scattered(const Image &im, unsigned axis) {
 UOpRef Partition::natural(UOpRef n) {
   Image &im = frame->images.at(n);
   if (UOpRef v = madeAs(im.values, im.axes)) return v;
+  if (!im.refused.empty()) {
+    error = im.refused;
+    return nullptr;
+  }
   UOpRef v;
   if (im.part) {
     v = c.make(Op::AllReduce, {im.part}, {im.kind, used(im.axes) == 0}, groupText(mesh, im.over));
@@ -84,6 +88,7 @@ UOpRef Partition::natural(UOpRef n) {
 UOpRef Partition::as(UOpRef n, ArrayRef<MeshAxes> want, bool asked, unsigned depth) {
   Image &im = frame->images.at(n);
   if (UOpRef v = madeAs(im.values, want)) return v;
+  if (!im.refused.empty()) return natural(n);
   Axes cur = im.axes;
   UOpRef v = nullptr;
   bool isFine = refines(want, cur);

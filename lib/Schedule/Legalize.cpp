@@ -234,7 +234,33 @@ UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
   return b.contract(s, operands[0], operands[1], extents, r->indices().drop_front(s.kept + s.reduced));
 }
 
+static UOpRef legalizeAnyContract(Builder &b, UOpRef r);
+
+/// Conditions of kept labels alone say which results are sums: they are tested of results, instead of each product lane
+/// by lane (the gradient of causal attention's weights, 16 x 4 x 128 x 128, sums of 32, v3: 34 and 1.6 ms). What is no
+/// sum is what sums begin with. Null where there is no such condition.
+static UOpRef testedBehind(Builder &b, UOpRef r) {
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints)), rest = s;
+  auto extents = r->indices().take_front(s.kept + s.reduced), bounds = r->indices().drop_front(s.kept + s.reduced);
+  if (r->ntensors > 2 || s.unit || !s.reduced || isComplex(r->dtype) ||
+      llvm::any_of(extents.drop_front(s.kept), [](UOpRef e) { return e->lo < 1; }))
+    return nullptr;
+  rest.domain.clear();
+  SmallVector<AffineForm, 2> ofResults;
+  SmallVector<UOpRef, 2> limits, others;
+  for (auto [f, bound] : llvm::zip(s.domain, bounds)) {
+    bool summed = llvm::any_of(f.terms, [&](auto &t) { return t.first >= s.kept; });
+    summed ? rest.domain.push_back(f) : ofResults.push_back(f);
+    (summed ? others : limits).push_back(bound);
+  }
+  if (ofResults.empty()) return nullptr;
+  UOpRef none = isFloat(r->dtype) ? b.lit(r->dtype, -0.0) : b.litInt(r->dtype, 0);
+  UOpRef sum = legalizeAnyContract(b, b.contract(rest, r->src[0], r->src[1], extents, others));
+  return b.select(inDomain(b, ofResults, limits, r->shape), sum, b.splat(none, r->shape));
+}
+
 static UOpRef legalizeAnyContract(Builder &b, UOpRef r) {
+  if (UOpRef y = testedBehind(b, r)) return y;
   if (UOpRef y = withoutSum(b, r)) return y;
   if (UOpRef y = withoutHoles(b, r)) return y;
   return legalizeContract(b, r);

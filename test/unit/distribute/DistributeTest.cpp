@@ -420,6 +420,13 @@ TEST(Rules, SplitNothing) {
       "value=0.0",
       "%c = contract %x[b, i + j - 1], %x[b, j] -> [b, i: 6] sum [j]\n%y = neg %c",
       "%d = detach %x\n%y = tap %d name=t",
+      // masks: of elements, of what takes part in a fold, of what is a sum
+      "%i = iota [n, 6] axis=0 : i64[n, 6]\n%j = iota [n, 6] axis=1 : i64[n, 6]\n%p = lt %i, %j\n%y = select %p, %x, "
+      "0.0",
+      "%m = reduce %x kind=max axes=[1] where i1 <= i0\n%r = reshape %m [n, 1]\n%e = expand %r [n, 6]\n%y = sub %x, %e",
+      "%m = reduce %x kind=sum axes=[1] where i1 <= i0, i0 <= 5\n%r = reshape %m [n, 1]\n%e = expand %r [n, 6]\n%y = "
+      "sub %x, %e",
+      "%w = iota [6, 6] axis=0 : f32[6, 6]\n%y = contract %x[a, i], %w[i, b] -> [a, b] sum [i] where b <= a",
   };
   for (const char *body : bodies) {
     Outcome o = run(std::string(head) + body + "\n }\n}\n",
@@ -427,6 +434,67 @@ TEST(Rules, SplitNothing) {
     EXPECT_TRUE(o.equal()) << body << o.perShard;
     EXPECT_EQ(count(o.perShard, "all_gather") + count(o.perShard, "all_reduce"), 0u) << body << o.perShard;
   }
+}
+
+/// Sums over neighbours (convolutions) along a cut axis: what lies beside a part comes from the shards next to it.
+TEST(Rules, Neighbours) {
+  struct {
+    const char *what, *module;
+    size_t shifts;
+  } rows[] = {
+      {"3 x 3, same padding, rows cut",
+       "entry @main(%x : f32[2, 3, 8, 6] shard (-, -, data, -), %w : f32[5, 3, 3, 3]) -> (%y : f32[2, 5, 8, 6]) {\n"
+       "%y = contract %x[n, c, i + r - 1, j + s - 1], %w[o, c, r, s] -> [n, o, i: 8, j: 6] sum [c, r, s]\n}",
+       2},
+      {"a step of 2, images and rows cut",
+       "entry @main(%x : f32[2, 3, 16, 6] shard (batch, -, data, -), %w : f32[5, 3, 3, 3]) -> (%y : f32[2, 5, 8, 6]) "
+       "{\n"
+       "%y = contract %x[n, c, i*2 + r - 1, j + s - 1], %w[o, c, r, s] -> [n, o, i: 8, j: 6] sum [c, r, s]\n}",
+       1},
+      {"2 x 2 with a step of 2: nothing moves",
+       "entry @main(%x : f32[2, 3, 16, 6] shard (-, -, data, -), %w : f32[5, 3, 2, 2]) -> (%y : f32[2, 5, 8, 3]) {\n"
+       "%y = contract %x[n, c, i*2 + r, j*2 + s], %w[o, c, r, s] -> [n, o, i: 8, j: 3] sum [c, r, s]\n}",
+       0},
+      {"causal, dilated, a symbolic length",
+       "dim n in 8..64\nentry @main(%x : f32[n, 3] shard (data, -), %w : f32[3, 3]) -> (%y : f32[n, 3]) {\n"
+       "%y = contract %x[i + r*2 - 4, c], %w[r, c] -> [i: n, c] sum [r]\n}",
+       1},
+  };
+  for (const auto &row : rows) {
+    SCOPED_TRACE(row.what);
+    std::string text = std::string("module @m {\n mesh @mesh { batch 2, data 2 }\n") + row.module + "\n}\n";
+    bool isLong = llvm::StringRef(row.module).contains("dim n");
+    std::vector<int64_t> x = isLong                                           ? std::vector<int64_t>{24, 3}
+                             : llvm::StringRef(row.module).contains("16, 6]") ? std::vector<int64_t>{2, 3, 16, 6}
+                                                                              : std::vector<int64_t>{2, 3, 8, 6};
+    std::vector<int64_t> w = isLong                                          ? std::vector<int64_t>{3, 3}
+                             : llvm::StringRef(row.module).contains("2, 2]") ? std::vector<int64_t>{5, 3, 2, 2}
+                                                                             : std::vector<int64_t>{5, 3, 3, 3};
+    Outcome o = run(text, {{numbers(x, 41), numbers(w, 42)}, {}, {}, {}});
+    EXPECT_TRUE(o.equal()) << o.perShard;
+    EXPECT_EQ(count(o.perShard, "shift"), row.shifts) << o.perShard;
+    EXPECT_EQ(count(o.perShard, "all_gather") + count(o.perShard, "all_reduce"), 0u) << o.perShard;
+  }
+}
+
+/// With its gradients: that of the image has neighbours too, that of the weights is a sum over shards.
+TEST(Rules, NeighboursAndGradients) {
+  Outcome o = run(R"uop(
+module @m {
+  mesh @mesh { data 4 }
+  entry @loss(%x : f32[1, 2, 8, 6] shard (-, -, data, -), %w : f32[3, 2, 3, 3]) -> (%l : f32) {
+    %c = contract %x[n, c, i + r - 1, j + s - 1], %w[o, c, r, s] -> [n, o, i: 8, j: 6] sum [c, r, s]
+    %t = tanh %c
+    %l = reduce %t axes=[0, 1, 2, 3]
+  }
+  grad @main = @loss wrt %x, %w
+}
+)uop",
+                  {{numbers({1, 2, 8, 6}, 43), numbers({3, 2, 3, 3}, 44)}, {}, {}, {}});
+  ASSERT_EQ(o.shards.outputs.size(), 3u);
+  EXPECT_EQ(count(o.perShard, "shift"), 6u) << o.perShard; // of the loss, twice; of the gradient of x
+  EXPECT_EQ(count(o.perShard, "all_reduce"), 3u) << o.perShard;
+  EXPECT_TRUE(o.whole.outputs[1] == o.shards.outputs[1]) << o.perShard; // no sum of it is split
 }
 
 // ---- what is wrong
@@ -454,6 +522,10 @@ TEST(Refusals, Shardings) {
   has(refusal(module("(data, -)", "(-, -)", " %v = cumulate %x kind=sum axis=0")),
       "cumulate goes along axis 0 of %x (f32[4, 6], cut as (data, -)), which is cut: write a reshard before it");
   has(refusal(module("(-, data)", "(-, -)", " %v = reshape %x [8, 3]")), "its parts are no blocks along one axis");
+  has(refusal(module("(data, -)", "(-, -)", " %v = contract %x[a + b, c], %y[b, c] -> [a: 4, c] sum [b]")),
+      "reads 3 elements beside a part, which may have 2");
+  has(refusal(module("(data, -)", "(-, -)", " %v = contract %x[a + b*2, c], %y[b, c] -> [a: 3, c] sum [b]")),
+      "a sum over neighbours goes along axis 0 of %x");
   has(refusal(module("(data, -)", "(-, -)", " %v = contract %x[a, b], %y[c, b] -> [a, c] sum [b] where b <= a")),
       "depends on an index along an axis that is cut");
   has(refusal("module @m {\n entry @main(%x : f32[4] shard (data)) -> (%y : f32[4]) {\n %y = neg %x\n }\n}\n"),
