@@ -43,8 +43,9 @@ enum Feature : uint64_t {
   kFeatureExternal = 1u << 6,    ///< some program calls a function of the host
   kFeatureRings = 1u << 7,       ///< some kernel of a GPU has more than kMostStaticShared, or asynchronous copies
   kFeatureTensorMaps = 1u << 8,  ///< some kernel of a GPU takes tensor maps
+  kFeatureBeside = 1u << 9,      ///< some program waits for functions of the host that run beside it
 };
-inline constexpr uint64_t kKnownFeatures = 511;
+inline constexpr uint64_t kKnownFeatures = 1023;
 
 inline constexpr uint64_t kAlign = 64;
 inline constexpr uint64_t kMapAlign = 65536;

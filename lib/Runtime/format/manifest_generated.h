@@ -78,6 +78,10 @@ struct External;
 struct ExternalBuilder;
 struct ExternalT;
 
+struct Wait;
+struct WaitBuilder;
+struct WaitT;
+
 struct Program;
 struct ProgramBuilder;
 struct ProgramT;
@@ -179,6 +183,8 @@ inline const flatbuffers::TypeTable *SwapTypeTable();
 inline const flatbuffers::TypeTable *HostTensorTypeTable();
 
 inline const flatbuffers::TypeTable *ExternalTypeTable();
+
+inline const flatbuffers::TypeTable *WaitTypeTable();
 
 inline const flatbuffers::TypeTable *ProgramTypeTable();
 
@@ -475,11 +481,12 @@ enum class Instr : uint8_t {
   Cond = 7,
   Swap = 8,
   External = 9,
+  Wait = 10,
   MIN = NONE,
-  MAX = External
+  MAX = Wait
 };
 
-inline const Instr (&EnumValuesInstr())[10] {
+inline const Instr (&EnumValuesInstr())[11] {
   static const Instr values[] = {
     Instr::NONE,
     Instr::Launch,
@@ -490,13 +497,14 @@ inline const Instr (&EnumValuesInstr())[10] {
     Instr::Loop,
     Instr::Cond,
     Instr::Swap,
-    Instr::External
+    Instr::External,
+    Instr::Wait
   };
   return values;
 }
 
 inline const char * const *EnumNamesInstr() {
-  static const char * const names[11] = {
+  static const char * const names[12] = {
     "NONE",
     "Launch",
     "Copy",
@@ -507,13 +515,14 @@ inline const char * const *EnumNamesInstr() {
     "Cond",
     "Swap",
     "External",
+    "Wait",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameInstr(Instr e) {
-  if (flatbuffers::IsOutRange(e, Instr::NONE, Instr::External)) return "";
+  if (flatbuffers::IsOutRange(e, Instr::NONE, Instr::Wait)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesInstr()[index];
 }
@@ -558,6 +567,10 @@ template<> struct InstrTraits<astra::fmt::External> {
   static const Instr enum_value = Instr::External;
 };
 
+template<> struct InstrTraits<astra::fmt::Wait> {
+  static const Instr enum_value = Instr::Wait;
+};
+
 template<typename T> struct InstrUnionTraits {
   static const Instr enum_value = Instr::NONE;
 };
@@ -596,6 +609,10 @@ template<> struct InstrUnionTraits<astra::fmt::SwapT> {
 
 template<> struct InstrUnionTraits<astra::fmt::ExternalT> {
   static const Instr enum_value = Instr::External;
+};
+
+template<> struct InstrUnionTraits<astra::fmt::WaitT> {
+  static const Instr enum_value = Instr::Wait;
 };
 
 struct InstrUnion {
@@ -699,6 +716,14 @@ struct InstrUnion {
   const astra::fmt::ExternalT *AsExternal() const {
     return type == Instr::External ?
       reinterpret_cast<const astra::fmt::ExternalT *>(value) : nullptr;
+  }
+  astra::fmt::WaitT *AsWait() {
+    return type == Instr::Wait ?
+      reinterpret_cast<astra::fmt::WaitT *>(value) : nullptr;
+  }
+  const astra::fmt::WaitT *AsWait() const {
+    return type == Instr::Wait ?
+      reinterpret_cast<const astra::fmt::WaitT *>(value) : nullptr;
   }
 };
 
@@ -2115,6 +2140,7 @@ struct ExternalT : public flatbuffers::NativeTable {
   uint32_t function = 0;
   uint32_t inputs = 0;
   std::vector<std::unique_ptr<astra::fmt::HostTensorT>> tensors{};
+  bool beside = false;
   ExternalT() = default;
   ExternalT(const ExternalT &o);
   ExternalT(ExternalT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -2130,7 +2156,8 @@ struct External FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_FUNCTION = 4,
     VT_INPUTS = 6,
-    VT_TENSORS = 8
+    VT_TENSORS = 8,
+    VT_BESIDE = 10
   };
   uint32_t function() const {
     return GetField<uint32_t>(VT_FUNCTION, 0);
@@ -2141,6 +2168,9 @@ struct External FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostTensor>> *tensors() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostTensor>> *>(VT_TENSORS);
   }
+  bool beside() const {
+    return GetField<uint8_t>(VT_BESIDE, 0) != 0;
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_FUNCTION, 4) &&
@@ -2148,6 +2178,7 @@ struct External FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_TENSORS) &&
            verifier.VerifyVector(tensors()) &&
            verifier.VerifyVectorOfTables(tensors()) &&
+           VerifyField<uint8_t>(verifier, VT_BESIDE, 1) &&
            verifier.EndTable();
   }
   ExternalT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -2168,6 +2199,9 @@ struct ExternalBuilder {
   void add_tensors(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostTensor>>> tensors) {
     fbb_.AddOffset(External::VT_TENSORS, tensors);
   }
+  void add_beside(bool beside) {
+    fbb_.AddElement<uint8_t>(External::VT_BESIDE, static_cast<uint8_t>(beside), 0);
+  }
   explicit ExternalBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -2184,11 +2218,13 @@ inline flatbuffers::Offset<External> CreateExternal(
     flatbuffers::FlatBufferBuilder &_fbb,
     uint32_t function = 0,
     uint32_t inputs = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostTensor>>> tensors = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostTensor>>> tensors = 0,
+    bool beside = false) {
   ExternalBuilder builder_(_fbb);
   builder_.add_tensors(tensors);
   builder_.add_inputs(inputs);
   builder_.add_function(function);
+  builder_.add_beside(beside);
   return builder_.Finish();
 }
 
@@ -2196,16 +2232,73 @@ inline flatbuffers::Offset<External> CreateExternalDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
     uint32_t function = 0,
     uint32_t inputs = 0,
-    const std::vector<flatbuffers::Offset<astra::fmt::HostTensor>> *tensors = nullptr) {
+    const std::vector<flatbuffers::Offset<astra::fmt::HostTensor>> *tensors = nullptr,
+    bool beside = false) {
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::HostTensor>>(*tensors) : 0;
   return astra::fmt::CreateExternal(
       _fbb,
       function,
       inputs,
-      tensors__);
+      tensors__,
+      beside);
 }
 
 flatbuffers::Offset<External> CreateExternal(flatbuffers::FlatBufferBuilder &_fbb, const ExternalT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
+struct WaitT : public flatbuffers::NativeTable {
+  typedef Wait TableType;
+  uint32_t left = 0;
+};
+
+struct Wait FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef WaitT NativeTableType;
+  typedef WaitBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return WaitTypeTable();
+  }
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_LEFT = 4
+  };
+  uint32_t left() const {
+    return GetField<uint32_t>(VT_LEFT, 0);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_LEFT, 4) &&
+           verifier.EndTable();
+  }
+  WaitT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(WaitT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<Wait> Pack(flatbuffers::FlatBufferBuilder &_fbb, const WaitT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct WaitBuilder {
+  typedef Wait Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_left(uint32_t left) {
+    fbb_.AddElement<uint32_t>(Wait::VT_LEFT, left, 0);
+  }
+  explicit WaitBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<Wait> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<Wait>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<Wait> CreateWait(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t left = 0) {
+  WaitBuilder builder_(_fbb);
+  builder_.add_left(left);
+  return builder_.Finish();
+}
+
+flatbuffers::Offset<Wait> CreateWait(flatbuffers::FlatBufferBuilder &_fbb, const WaitT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
 struct ProgramT : public flatbuffers::NativeTable {
   typedef Program TableType;
@@ -4947,7 +5040,8 @@ inline flatbuffers::Offset<HostTensor> CreateHostTensor(flatbuffers::FlatBufferB
 
 inline ExternalT::ExternalT(const ExternalT &o)
       : function(o.function),
-        inputs(o.inputs) {
+        inputs(o.inputs),
+        beside(o.beside) {
   tensors.reserve(o.tensors.size());
   for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new astra::fmt::HostTensorT(*tensors_) : nullptr); }
 }
@@ -4956,6 +5050,7 @@ inline ExternalT &ExternalT::operator=(ExternalT o) FLATBUFFERS_NOEXCEPT {
   std::swap(function, o.function);
   std::swap(inputs, o.inputs);
   std::swap(tensors, o.tensors);
+  std::swap(beside, o.beside);
   return *this;
 }
 
@@ -4971,6 +5066,7 @@ inline void External::UnPackTo(ExternalT *_o, const flatbuffers::resolver_functi
   { auto _e = function(); _o->function = _e; }
   { auto _e = inputs(); _o->inputs = _e; }
   { auto _e = tensors(); if (_e) { _o->tensors.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->tensors[_i] = std::unique_ptr<astra::fmt::HostTensorT>(_e->Get(_i)->UnPack(_resolver)); } } }
+  { auto _e = beside(); _o->beside = _e; }
 }
 
 inline flatbuffers::Offset<External> External::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ExternalT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -4984,11 +5080,39 @@ inline flatbuffers::Offset<External> CreateExternal(flatbuffers::FlatBufferBuild
   auto _function = _o->function;
   auto _inputs = _o->inputs;
   auto _tensors = _fbb.CreateVector<flatbuffers::Offset<astra::fmt::HostTensor>> (_o->tensors.size(), [](size_t i, _VectorArgs *__va) { return CreateHostTensor(*__va->__fbb, __va->__o->tensors[i].get(), __va->__rehasher); }, &_va );
+  auto _beside = _o->beside;
   return astra::fmt::CreateExternal(
       _fbb,
       _function,
       _inputs,
-      _tensors);
+      _tensors,
+      _beside);
+}
+
+inline WaitT *Wait::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::unique_ptr<WaitT>(new WaitT());
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void Wait::UnPackTo(WaitT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = left(); _o->left = _e; }
+}
+
+inline flatbuffers::Offset<Wait> Wait::Pack(flatbuffers::FlatBufferBuilder &_fbb, const WaitT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateWait(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<Wait> CreateWait(flatbuffers::FlatBufferBuilder &_fbb, const WaitT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const WaitT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _left = _o->left;
+  return astra::fmt::CreateWait(
+      _fbb,
+      _left);
 }
 
 inline ProgramT *Program::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
@@ -5901,6 +6025,10 @@ inline bool VerifyInstr(flatbuffers::Verifier &verifier, const void *obj, Instr 
       auto ptr = reinterpret_cast<const astra::fmt::External *>(obj);
       return verifier.VerifyTable(ptr);
     }
+    case Instr::Wait: {
+      auto ptr = reinterpret_cast<const astra::fmt::Wait *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
     default: return true;
   }
 }
@@ -5956,6 +6084,10 @@ inline void *InstrUnion::UnPack(const void *obj, Instr type, const flatbuffers::
       auto ptr = reinterpret_cast<const astra::fmt::External *>(obj);
       return ptr->UnPack(resolver);
     }
+    case Instr::Wait: {
+      auto ptr = reinterpret_cast<const astra::fmt::Wait *>(obj);
+      return ptr->UnPack(resolver);
+    }
     default: return nullptr;
   }
 }
@@ -5999,6 +6131,10 @@ inline flatbuffers::Offset<void> InstrUnion::Pack(flatbuffers::FlatBufferBuilder
       auto ptr = reinterpret_cast<const astra::fmt::ExternalT *>(value);
       return CreateExternal(_fbb, ptr, _rehasher).Union();
     }
+    case Instr::Wait: {
+      auto ptr = reinterpret_cast<const astra::fmt::WaitT *>(value);
+      return CreateWait(_fbb, ptr, _rehasher).Union();
+    }
     default: return 0;
   }
 }
@@ -6039,6 +6175,10 @@ inline InstrUnion::InstrUnion(const InstrUnion &u) : type(u.type), value(nullptr
     }
     case Instr::External: {
       value = new astra::fmt::ExternalT(*reinterpret_cast<astra::fmt::ExternalT *>(u.value));
+      break;
+    }
+    case Instr::Wait: {
+      value = new astra::fmt::WaitT(*reinterpret_cast<astra::fmt::WaitT *>(u.value));
       break;
     }
     default:
@@ -6090,6 +6230,11 @@ inline void InstrUnion::Reset() {
     }
     case Instr::External: {
       auto ptr = reinterpret_cast<astra::fmt::ExternalT *>(value);
+      delete ptr;
+      break;
+    }
+    case Instr::Wait: {
+      auto ptr = reinterpret_cast<astra::fmt::WaitT *>(value);
       delete ptr;
       break;
     }
@@ -6208,7 +6353,8 @@ inline const flatbuffers::TypeTable *InstrTypeTable() {
     { flatbuffers::ET_SEQUENCE, 0, 5 },
     { flatbuffers::ET_SEQUENCE, 0, 6 },
     { flatbuffers::ET_SEQUENCE, 0, 7 },
-    { flatbuffers::ET_SEQUENCE, 0, 8 }
+    { flatbuffers::ET_SEQUENCE, 0, 8 },
+    { flatbuffers::ET_SEQUENCE, 0, 9 }
   };
   static const flatbuffers::TypeFunction type_refs[] = {
     astra::fmt::LaunchTypeTable,
@@ -6219,10 +6365,11 @@ inline const flatbuffers::TypeTable *InstrTypeTable() {
     astra::fmt::LoopTypeTable,
     astra::fmt::CondTypeTable,
     astra::fmt::SwapTypeTable,
-    astra::fmt::ExternalTypeTable
+    astra::fmt::ExternalTypeTable,
+    astra::fmt::WaitTypeTable
   };
   static const flatbuffers::TypeTable tt = {
-    flatbuffers::ST_UNION, 10, type_codes, type_refs, nullptr, nullptr, nullptr
+    flatbuffers::ST_UNION, 11, type_codes, type_refs, nullptr, nullptr, nullptr
   };
   return &tt;
 }
@@ -6461,13 +6608,24 @@ inline const flatbuffers::TypeTable *ExternalTypeTable() {
   static const flatbuffers::TypeCode type_codes[] = {
     { flatbuffers::ET_UINT, 0, -1 },
     { flatbuffers::ET_UINT, 0, -1 },
-    { flatbuffers::ET_SEQUENCE, 1, 0 }
+    { flatbuffers::ET_SEQUENCE, 1, 0 },
+    { flatbuffers::ET_BOOL, 0, -1 }
   };
   static const flatbuffers::TypeFunction type_refs[] = {
     astra::fmt::HostTensorTypeTable
   };
   static const flatbuffers::TypeTable tt = {
-    flatbuffers::ST_TABLE, 3, type_codes, type_refs, nullptr, nullptr, nullptr
+    flatbuffers::ST_TABLE, 4, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *WaitTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 1, type_codes, nullptr, nullptr, nullptr, nullptr
   };
   return &tt;
 }

@@ -418,8 +418,9 @@ Status astra::rt::runCall(astra_session *session, astra_stream *stream, bool aft
               stream->queue,
               session->trace,
               session->traceSelf,
-              error};
-  Status status = frame.run(0);
+              error,
+              session->lane};
+  Status status = frame.runAll();
   session->launched = frame.launched;
   if (!status) status = moveStaged(session, stream->queue, true, error);
   return status ? status : writeExtents(session, e, error);

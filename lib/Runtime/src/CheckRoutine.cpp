@@ -193,6 +193,7 @@ Status RoutineChecker::program(uint32_t index) {
       break;
     }
     case Instr::External: s = external(*p->code()->GetAs<fmt::External>(i)); break;
+    case Instr::Wait: break; // of any number
     default: s = malformed(c.diag, "a program has an unknown instruction"); break;
     }
     if (s) return s;

@@ -176,67 +176,82 @@ Status Frame::copy(const fmt::Copy &c) {
   return status;
 }
 
-/// Extents as they are now; the function sees nothing but these tensors. A GPU's are copied to the host, when what is
-/// before them in the queue has ended, and back.
-Status Frame::external(const fmt::External &call) {
-  const HostFunction &f = loaded.functions[call.function()];
-  const char *name = loaded.bundle->manifest().functions()->Get(call.function())->name()->c_str();
-  astra_device *device = loaded.device;
-  astra_tensor tensors[fmt::kMaxHostTensors];
-  int64_t shapes[fmt::kMaxHostTensors][fmt::kMaxRank];
-  uint64_t offsets[fmt::kMaxHostTensors + 1] = {}; // of copies on the host
-  uint32_t count = call.tensors()->size(), inputs = call.inputs();
-  for (uint32_t i = 0; i < count; i++) {
-    const fmt::HostTensor *t = call.tensors()->Get(i);
-    astra_tensor &to = tensors[i] = {};
+/// Extents as they are now; the function sees nothing but these tensors.
+Status Frame::give(const fmt::External &x, HostCall &call) {
+  call.function = &loaded.functions[x.function()];
+  call.name = loaded.bundle->manifest().functions()->Get(x.function())->name()->c_str();
+  call.inputs = x.inputs(), call.count = x.tensors()->size(), call.bytes = 0;
+  for (uint32_t i = 0; i < call.count; i++) {
+    const fmt::HostTensor *t = x.tensors()->Get(i);
+    astra_tensor &to = call.tensors[i] = {};
     uint32_t rank = t->shape() ? t->shape()->size() : 0;
     for (uint32_t k = 0; k < rank; k++)
-      if (Status s = evaluate(*loaded.bundle, t->shape()->Get(k), dims, shapes[i][k], diag)) return s;
-    to.size = sizeof(to), to.dtype = static_cast<int32_t>(t->dtype()), to.ndim = int32_t(rank), to.shape = shapes[i];
-    to.data = buffers[t->buffer()];
-    uint64_t &end = offsets[i + 1];
+      if (Status s = evaluate(*loaded.bundle, t->shape()->Get(k), dims, call.shapes[i][k], diag)) return s;
+    to.size = sizeof(to), to.dtype = static_cast<int32_t>(t->dtype()), to.ndim = int32_t(rank);
+    to.shape = call.shapes[i], to.data = buffers[t->buffer()];
+    uint64_t end;
     if (!denseBytes(*dtypeOf(to.dtype), to.shape, rank, to.data_bytes) ||
-        to.data_bytes > memory.bufferBytes[t->buffer()] || !add(offsets[i], to.data_bytes, end) ||
-        !roundUp(end, fmt::kAlign, end))
-      return malformed(diag, "a tensor of the function '%.64s' leaves its buffer; the compiler made a mistake", name);
+        to.data_bytes > memory.bufferBytes[t->buffer()] || !add(call.bytes, to.data_bytes, end) ||
+        !roundUp(end, fmt::kAlign, call.bytes))
+      return malformed(diag, "a tensor of the function '%.64s' leaves its buffer; the compiler made a mistake",
+                       call.name);
   }
+  return ASTRA_OK;
+}
+
+/// A GPU's tensors are copied to the host, when what is before them in the queue has ended, and back.
+Status Frame::external(const fmt::External &x) {
+  astra_device *device = loaded.device;
+  if (lane && x.beside()) {
+    if (Status s = wait(Lane::kMost - 1)) return s;
+    if (Status s = give(x, lane->next())) return s;
+    launched = true;
+    lane->start(trace, traceSelf);
+    return ASTRA_OK;
+  }
+  if (Status s = wait(0)) return s;
+  HostCall call;
+  if (Status s = give(x, call)) return s;
   Heap &heap = loaded.runtime->heap;
-  uint64_t all = offsets[count];
   uint8_t *host = nullptr;
-  if (device->gpu && all && !(host = static_cast<uint8_t *>(heap.allocate(all, fmt::kAlign, false))))
-    return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the tensors of the function '%.64s'", name);
+  if (device->gpu && call.bytes && !(host = static_cast<uint8_t *>(heap.allocate(call.bytes, fmt::kAlign, false))))
+    return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the tensors of the function '%.64s'", call.name);
   Status s = ASTRA_OK;
   auto move = [&](Way way, uint32_t from, uint32_t to) {
     for (uint32_t i = from; i < to && !s; i++) {
-      void *there = buffers[call.tensors()->Get(i)->buffer()], *here = tensors[i].data;
-      if (tensors[i].data_bytes)
+      void *there = buffers[x.tensors()->Get(i)->buffer()], *here = call.tensors[i].data;
+      if (call.tensors[i].data_bytes)
         s = device->type.copy(device, queue, way, way == Way::In ? there : here, way == Way::In ? here : there,
-                              tensors[i].data_bytes, diag);
+                              call.tensors[i].data_bytes, diag);
     }
     if (!s) s = device->type.settle(device, queue, diag);
   };
-  for (uint32_t i = 0; host && i < count; i++) tensors[i].data = host + offsets[i];
-  if (host) move(Way::Out, 0, inputs);
-  launched = true;
-  astra_trace_event event{};
-  event.begin_ns = nowNs();
-  astra_diag said{};
-  said.size = sizeof(said);
-  if (Status own = s ? s : f.fn(f.self, tensors, inputs, tensors + inputs, count - inputs, &said); own && !s) {
-    said.text[sizeof(said.text) - 1] = 0;
-    bool ofPeer = own == ASTRA_PEER_LOST || own == ASTRA_PEER_DIFFERS;
-    s = fail(diag, ofPeer ? own : Status(ASTRA_FUNCTION_FAILED), "function '%.64s' failed: %.400s", name,
-             *said.text ? said.text : "it does not say why");
+  uint64_t offset = 0;
+  for (uint32_t i = 0; host && i < call.count; i++) {
+    call.tensors[i].data = host + offset;
+    offset = (offset + call.tensors[i].data_bytes + fmt::kAlign - 1) / fmt::kAlign * fmt::kAlign;
   }
-  event.end_ns = nowNs();
-  if (host) move(Way::In, inputs, count);
-  heap.release(host, all, fmt::kAlign);
-  if (s || !trace) return s;
-  event.size = sizeof(event);
-  event.name = name;
-  event.items = 1, event.bytes = int64_t(all), event.flops = -1;
-  trace(traceSelf, &event);
+  if (host) move(Way::Out, 0, call.inputs);
+  launched = true;
+  if (!s) s = call.run(trace, traceSelf, diag);
+  if (host && !s) move(Way::In, call.inputs, call.count);
+  heap.release(host, call.bytes, fmt::kAlign);
   return s;
+}
+
+Status Frame::wait(uint32_t left) {
+  while (lane && lane->flying() > left)
+    if (Status s = lane->land(diag)) return s;
+  return ASTRA_OK;
+}
+
+Status Frame::runAll() {
+  Status s = run(0), ended = ASTRA_OK;
+  while (lane && lane->flying()) {
+    Status one = lane->land(s || ended ? nullptr : diag);
+    if (!ended) ended = one;
+  }
+  return s ? s : ended;
 }
 
 Status Frame::fetch(void *to, uint32_t buffer, uint64_t bytes) {
@@ -269,6 +284,7 @@ Status Frame::step(Instr type, const void *instruction) {
   case Instr::Launch: return launch(*static_cast<const fmt::Launch *>(instruction));
   case Instr::Copy: return copy(*static_cast<const fmt::Copy *>(instruction));
   case Instr::External: return external(*static_cast<const fmt::External *>(instruction));
+  case Instr::Wait: return wait(static_cast<const fmt::Wait *>(instruction)->left());
   case Instr::ReadDim: return readDim(*static_cast<const fmt::ReadDim *>(instruction));
   case Instr::SetDim: {
     const auto &set = *static_cast<const fmt::SetDim *>(instruction);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "Device.h"
+#include "Lane.h"
 
 namespace astra::rt {
 
@@ -39,14 +40,21 @@ struct Frame {
   astra_trace_fn trace;
   void *traceSelf;
   astra_diag *diag;
+  Lane *lane = nullptr;  ///< for functions of the host that run beside; null: they run where they stand
   bool launched = false; ///< something may have been written
 
   Status run(uint32_t program);
+  /// The first program; whatever comes of it, no call runs on.
+  Status runAll();
 
 private:
   Status launch(const fmt::Launch &launch);
   Status copy(const fmt::Copy &copy);
   [[gnu::cold]] Status external(const fmt::External &call); // small rather than fast
+  /// What the function is given.
+  [[gnu::cold]] Status give(const fmt::External &x, HostCall &call);
+  /// Until so many calls at most run beside.
+  Status wait(uint32_t left);
   Status readDim(const fmt::ReadDim &read);
   Status flag(uint32_t buffer, bool &out);
   /// What a program decides by; waits for what computes it.

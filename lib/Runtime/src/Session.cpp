@@ -16,6 +16,7 @@ astra_session::~astra_session() {
     runtime->heap.release(state.mirror, state.bytes ? state.bytes : 1, kParamAlign);
   }
   for (ParamValue &value : owned) freeParam(device, value);
+  runtime->heap.destroy(lane);
 }
 
 Status astra::rt::takeSession(astra_session *session, astra_diag *diag) {
@@ -147,6 +148,11 @@ Status build(astra_session *session, const astra_session_options &o, astra_diag 
     return fail(diag, ASTRA_INVALID_ARGUMENT, "dims is NULL and num_dims is %u; give both", o.num_dims);
   for (uint32_t i = 0; i < o.num_dims; i++)
     if (Status s = setDim(session, o.dims[i].name, o.dims[i].value, true, diag)) return s;
+  if (session->loaded->bundle->file.header->features & fmt::kFeatureBeside && !session->loaded->device->gpu) {
+    session->lane = heap.make<Lane>(heap);
+    if (!session->lane) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a session");
+    if (Status s = session->lane->init(diag)) return s;
+  }
   return makeStates(session, diag);
 }
 

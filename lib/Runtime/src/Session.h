@@ -87,6 +87,7 @@ struct astra_session : astra::rt::Handle {
   astra::rt::Array<astra::rt::RoutineMemory> memories; ///< per entry
   astra::rt::DeviceMemory arena, scratch, staging;
   astra::rt::Array<uint8_t> packing; ///< of a GPU: for what is not row-major
+  astra::rt::Lane *lane = nullptr;   ///< if programs have calls beside them, on the host
   astra::rt::Array<int64_t> dims;
   astra::rt::Array<astra::rt::View> views; ///< inputs, then outputs
 

@@ -6,6 +6,7 @@
 #include "astra/astra.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 
@@ -65,11 +66,11 @@ void addCall(fmt::ManifestT &m) {
   addLaunch(r, 0, accumulate, {sum, count, addBuffer(r, BufferKind::Slot, 2, four)});
 }
 
-Bytes bundle(const std::function<void(fmt::ManifestT &)> &change = {}) {
+Bytes bundle(const std::function<void(fmt::ManifestT &)> &change = {}, uint64_t features = fmt::kFeatureExternal) {
   ManifestMaker maker = standardManifest();
   addCall(maker.m);
   if (change) change(maker.m);
-  return assemble(maker, fmt::kFeatureExternal);
+  return assemble(maker, features);
 }
 fmt::ExternalT &callOf(fmt::ManifestT &m) { return *m.entries.back()->routine->programs[0]->code[1].AsExternal(); }
 
@@ -185,6 +186,69 @@ TEST(Functions, FailTheCallWithTheirSentence) {
   ten.fails = nullptr;
   expectTwentyOne(m, 3);
   EXPECT_STREQ(astra_status_name(ASTRA_FUNCTION_FAILED), "ASTRA_FUNCTION_FAILED");
+}
+
+/// The call runs beside the program, which waits for it or not.
+Bytes besideBundle(bool waits) {
+  auto change = [&](fmt::ManifestT &m) {
+    callOf(m).beside = true;
+    auto &code = m.entries.back()->routine->programs[0]->code;
+    fmt::InstrUnion wait;
+    wait.Set(fmt::WaitT());
+    if (waits) code.insert(code.begin() + 2, std::move(wait));
+  };
+  return bundle(change, fmt::kFeatureExternal | fmt::kFeatureBeside);
+}
+/// Takes a while, and notes on which thread.
+struct Slow : Ten {
+  std::thread::id thread;
+  std::atomic<bool> hasEnded = false;
+  static astra_status run(void *self, const astra_tensor *in, uint32_t inputs, const astra_tensor *out,
+                          uint32_t outputs, astra_diag *diag) {
+    auto &slow = *static_cast<Slow *>(self);
+    slow.thread = std::this_thread::get_id();
+    slow.hasEnded = false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    astra_status s = Ten::run(static_cast<Ten *>(&slow), in, inputs, out, outputs, diag);
+    slow.hasEnded = true;
+    return s;
+  }
+};
+std::function<void(astra_runtime *)> with(Slow &slow) {
+  return [&slow](astra_runtime *runtime) {
+    Diag diag;
+    EXPECT_OK(astra_runtime_register(runtime, "f", Slow::run, &slow, ASTRA_FUNCTION_DETERMINISTIC, &diag));
+  };
+}
+
+TEST(Functions, RunBesideTheProgramUntilItWaits) {
+  Slow slow;
+  Machine m(1, nullptr, besideBundle(true), "cpu", with(slow));
+  Diag &diag = m.diag;
+  for (size_t n : {size_t(5), size_t(0), size_t(1000)}) expectTwentyOne(m, n);
+  EXPECT_EQ(slow.calls, 3);
+  EXPECT_NE(slow.thread, std::this_thread::get_id());
+  std::vector<float> x(3, 1), z(3), count(1);
+  slow.fails = "the other side is gone", slow.status = ASTRA_PEER_LOST;
+  EXPECT_EQ(m.run("call", {tensor(x, {3})}, {tensor(z, {3}), tensor(count, {})}), ASTRA_PEER_LOST);
+  EXPECT_STREQ(m.diag.text, "function 'f' failed: the other side is gone");
+  EXPECT_OK(astra_session_reset(m.session, &diag));
+  slow.fails = nullptr;
+  expectTwentyOne(m, 3);
+}
+
+TEST(Functions, BesideAProgramEndWithIt) {
+  Slow slow;
+  Machine m(1, nullptr, besideBundle(false), "cpu", with(slow));
+  Diag &diag = m.diag;
+  std::vector<float> x(3, 1), z(3), count(1);
+  auto run = [&] { return m.run("call", {tensor(x, {3})}, {tensor(z, {3}), tensor(count, {})}); };
+  EXPECT_OK(run());
+  EXPECT_TRUE(slow.hasEnded);
+  EXPECT_EQ(count[0], 3.0f);
+  slow.fails = "no";
+  EXPECT_EQ(run(), ASTRA_FUNCTION_FAILED) << "though nothing waits for it";
+  EXPECT_STREQ(m.diag.text, "function 'f' failed: no");
 }
 
 TEST(Functions, RunInSeveralSessionsAtOnce) {
