@@ -396,6 +396,7 @@ Expected<fmt::ExternalT> Assembler::external(const ExternalInstr &call) {
   fmt::HostFunctionT &f = *manifest.functions[t.function];
   f.deterministic &= call.deterministic, f.effects &= call.effects;
   t.inputs = uint32_t(call.operands.size());
+  t.beside = call.beside;
   for (auto *list : {&call.operands, &call.results})
     for (const ExternalInstr::Tensor &x : *list) {
       fmt::HostTensorT &to = *t.tensors.emplace_back(std::make_unique<fmt::HostTensorT>());
@@ -470,6 +471,11 @@ Error Assembler::instruction(fmt::ProgramT &out, const Instr &instr) {
     Expected<fmt::ExternalT> t = external(*i);
     if (!t) return t.takeError();
     return add(std::move(*t), Error::success());
+  }
+  if (auto *i = std::get_if<WaitInstr>(&instr)) {
+    fmt::WaitT t;
+    t.left = i->left;
+    return add(std::move(t), Error::success());
   }
   const auto &i = std::get<SwapInstr>(instr);
   fmt::SwapT t;

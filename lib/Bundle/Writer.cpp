@@ -44,7 +44,9 @@ uint64_t featuresOf(const fmt::ManifestT &m) {
             features |= fmt::kFeatureDataDims;
     for (const auto &p : e->routine->programs)
       for (const fmt::InstrUnion &i : p->code)
-        if (i.type == fmt::Instr::While || i.type == fmt::Instr::Loop || i.type == fmt::Instr::Cond)
+        if (i.type == fmt::Instr::Wait)
+          features |= fmt::kFeatureBeside;
+        else if (i.type == fmt::Instr::While || i.type == fmt::Instr::Loop || i.type == fmt::Instr::Cond)
           features |= fmt::kFeatureControl;
   }
   return features;

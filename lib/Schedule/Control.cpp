@@ -44,6 +44,7 @@ UOpRef Scheduler::internalDim(llvm::StringRef stem, int64_t lo, int64_t hi) {
 }
 
 uint32_t Scheduler::beginProgram() {
+  landAll();
   routine->programs.emplace_back();
   return routine->programs.size() - 1;
 }

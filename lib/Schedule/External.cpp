@@ -10,7 +10,7 @@ using namespace astra;
 
 void Scheduler::external(UOpRef n) {
   ExternalSpec s = externalOf(n);
-  ExternalInstr call{n->str.str(), s.deterministic, s.effects, {}, {}};
+  ExternalInstr call{n->str.str(), s.deterministic, s.effects, {}, {}, o.overlap && runsBeside(n->str)};
   // Elements of data dims lie at the strides of the dims' bounds; only the outermost axis has no say in them.
   auto view = [&](const llvm::Twine &what, const Place &at, DType t, llvm::ArrayRef<UOpRef> shape) {
     ExternalInstr::Tensor out{at.buffer, t, {}};

@@ -50,6 +50,7 @@ void Scheduler::endLoop() {
 }
 
 void Scheduler::emit(Instr i) {
+  landFor(i);
   if (auto *l = std::get_if<LaunchInstr>(&i)) {
     for (uint32_t x : l->buffers) touch(x);
     l->origins = takeOrigins();
@@ -58,6 +59,7 @@ void Scheduler::emit(Instr i) {
     for (auto *list : {&x->operands, &x->results})
       for (const ExternalInstr::Tensor &t : *list) touch(t.buffer);
   routine->programs[program].push_back(std::move(i));
+  if (auto *x = std::get_if<ExternalInstr>(&routine->programs[program].back())) takeOff(*x);
   ++clock;
 }
 

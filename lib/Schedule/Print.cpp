@@ -80,7 +80,10 @@ struct Printer {
       return t;
     };
     line(d, "call ", x.function, x.deterministic ? " deterministic" : "", x.effects ? " effects" : "", " (",
-         list(x.operands), ") -> (", list(x.results), ")");
+         list(x.operands), ") -> (", list(x.results), ")", x.beside ? " beside" : "");
+  }
+  void instr(const Routine &, const WaitInstr &x, unsigned d) {
+    line(d, "wait", x.left ? " until " + num(x.left) + " run" : "");
   }
 
   void routine(const Routine &r) {

@@ -239,6 +239,7 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
   std::swap(rooms, outer);
   llvm::scope_exit restore([&] { std::swap(rooms, outer); });
   std::vector<UOpRef> order = topoSort(wanted);
+  if (o.overlap) order = sumsFirst(std::move(order));
   spreadOrigins(order);
   overwriting = overwrites(order, f, wanted, updates);
   llvm::DenseSet<UOpRef> readAsWords; // by others than contracts, which say how they are packed
@@ -330,6 +331,7 @@ void Scheduler::begin(Routine &r) {
   partner.clear();
   results.clear();
   finalDims.clear();
+  flights.clear();
 }
 
 /// Whether x is what a kernel computes, under another shape: in row-major order the same bytes.
@@ -433,6 +435,7 @@ void Scheduler::entry(const Entry &e) {
   values(inOrderOfDepth(computed, updates), destinations, updates);
   if (failed()) return;
   moveAll(copies);
+  landAll();
   join();
   layOutSlots();
   ScheduledEntry &se = out.entries.back();

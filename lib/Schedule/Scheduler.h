@@ -156,6 +156,14 @@ private:
   void join();
   void join(std::vector<Instr> &program, size_t last, llvm::ArrayRef<unsigned> named);
 
+  // Overlap.cpp
+  static bool runsBeside(llvm::StringRef function);
+  static std::vector<UOpRef> sumsFirst(std::vector<UOpRef> order);
+  void land(size_t count);
+  void landAll() { land(flights.size()); }
+  void landFor(const Instr &i);
+  void takeOff(const ExternalInstr &call);
+
   // Origins.cpp
   /// What `from` comes of, `to` does too.
   void inheritOrigin(UOpRef to, UOpRef from);
@@ -229,6 +237,12 @@ private:
   ScopedMap<std::vector<Place>> results;      // of control ops
   ScopedMap<std::vector<UOpRef>> finalDims;   // of whiles: their carried dims when they end
   uint32_t clock = 0;
+  struct Flight {
+    size_t at; // its instruction in the program
+    llvm::SmallVector<uint32_t, 4> operands, results;
+  };
+  std::vector<Flight> flights; // calls that run beside, the oldest first, all in one program
+  uint32_t flightProgram = 0;
   std::map<std::vector<uint64_t>, std::vector<uint32_t>> kernelsByHash; // looked up only
   unsigned leaves = 0, internals = 0;
 };

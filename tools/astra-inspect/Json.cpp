@@ -98,9 +98,12 @@ void Writer::instruction(const fmt::InstrUnion &i) {
   } else if (const auto *x = i.AsSwap()) {
     j.attribute("a", x->a);
     j.attribute("b", x->b);
+  } else if (const auto *x = i.AsWait()) {
+    j.attribute("left", x->left);
   } else if (const auto *x = i.AsExternal()) {
     j.attribute("function", m.functions[x->function]->name);
     j.attribute("inputs", x->inputs);
+    if (x->beside) j.attribute("beside", true);
     objects("tensors", x->tensors, [&](const fmt::HostTensorT &t) {
       j.attribute("buffer", t.buffer);
       dtype(t.dtype);

@@ -107,9 +107,14 @@ struct ExternalInstr {
   std::string function;
   bool deterministic, effects;
   std::vector<Tensor> operands, results;
+  bool beside = false; // what follows does not wait until it has ended; such calls run one after another
+};
+/// Waits until so many at most of the calls that run beside have not ended.
+struct WaitInstr {
+  uint32_t left;
 };
 using Instr = std::variant<LaunchInstr, CopyInstr, SetDimInstr, ReadDimInstr, WhileInstr, LoopInstr, CondInstr,
-                           SwapInstr, ExternalInstr>;
+                           SwapInstr, ExternalInstr, WaitInstr>;
 
 struct Routine {
   std::vector<ProgramBuffer> buffers;
@@ -163,7 +168,8 @@ struct ScheduleOptions {
   bool gpus = true; // some target launches one by one what a CPU computes as one kernel: rows between these need memory
   bool checks = false; // what kernels of users assume is tested when they run
   bool alongSum =
-      false; // some target multiplies words of a matrix unit by an instruction that reads them along the sum
+      false;           // some target multiplies words of a matrix unit by an instruction that reads them along the sum
+  bool overlap = true; // collectives run beside kernels
 };
 
 /// Notes in each kernel what its launches have in common: the conditions of its variants, dims that were set and found

@@ -116,6 +116,102 @@ TEST(External, BetweenKernels) {
         {ramp({0})});
 }
 
+/// Whose name is a collective's: -x.
+std::map<std::string, ExternalFunction> collectives() {
+  auto negate = [](llvm::ArrayRef<Tensor> x, llvm::MutableArrayRef<Tensor> y) {
+    for (auto [from, to] : llvm::zip_equal(x, y))
+      for (int64_t i = 0; i < from.count(); ++i) floats(to)[i] = -floats(from)[i];
+    return llvm::Error::success();
+  };
+  return {{"astra.mesh.all_reduce/data=2/data/sum", negate}, {"astra.mesh.all_gather/data=2/data/", negate}};
+}
+/// The schedule, whose bytes are the evaluator's though calls beside are made as late as they may be.
+std::string overlapped(std::string text, std::vector<Tensor> inputs) {
+  for (size_t at; (at = text.find("SUM")) != std::string::npos;)
+    text.replace(at, 3, "name=\"astra.mesh.all_reduce/data=2/data/sum\" deterministic=1");
+  SCOPED_TRACE(text);
+  auto m = parse(text, "test.uop");
+  if (!m) return ADD_FAILURE() << llvm::toString(m.takeError()), "";
+  EvalInputs in;
+  in.inputs = std::move(inputs);
+  EvalOptions options;
+  options.externals = collectives();
+  auto expected = evalEntry(*m, m->entries[0], in, options);
+  if (!expected) return ADD_FAILURE() << llvm::toString(expected.takeError()), "";
+  if (auto e = runNumerics(*m)) return ADD_FAILURE() << llvm::toString(std::move(e)), "";
+  auto s = schedule(*m);
+  if (!s) return ADD_FAILURE() << llvm::toString(s.takeError()), "";
+  ScheduleRun run(*m, *s, *targetNamed("cpu:x86-64-v4"), true);
+  run.externals = collectives();
+  auto found = run.run(0, in);
+  if (!found) return ADD_FAILURE() << llvm::toString(found.takeError()) << "\n" << print(*s), "";
+  for (size_t i = 0; i < expected->outputs.size(); ++i)
+    EXPECT_TRUE(found->outputs[i] == expected->outputs[i]) << "output " << i << "\n" << print(*s);
+  for (auto &[name, t] : expected->states) EXPECT_TRUE(found->states[name].bytes == t.bytes) << name << print(*s);
+  return print(*s);
+}
+size_t count(llvm::StringRef text, llvm::StringRef what) { return text.count(what); }
+
+TEST(External, CollectivesRunBesideWhatDoesNotReadThem) {
+  // Both sums begin before either is read; the state is written in place when nobody reads it.
+  std::string listing = overlapped(R"(module @m {
+    state @w : f32[64]
+    state @v : f32[64]
+    entry @main(%x : f32[64]) -> (%y : f32[64]) {
+      %g = mul %x, 3.0
+      %a = external %g -> f32[64] SUM
+      %sum = proj %a index=0
+      %now = add @w, %sum
+      %h0 = cumulate %x kind=sum axis=0
+      %h = mul %h0, 0.25
+      %b = external %h -> f32[64] SUM
+      %other = proj %b index=0
+      %later = add @v, %other
+      %y = cumulate %h kind=sum axis=0
+      set @w = %now
+      set @v = %later
+    }
+  })",
+                                   {ramp({64})});
+  EXPECT_EQ(count(listing, ") beside\n"), 2u) << listing;
+  EXPECT_LT(listing.rfind("beside"), listing.find("wait")) << listing;
+}
+
+TEST(External, CollectivesThatAreReadAtOnceRunAlone) {
+  std::string listing = overlapped(R"(module @m {
+    entry @main(%x : f32[64]) -> (%y : f32[64]) {
+      %a = external %x -> f32[64] SUM
+      %sum = proj %a index=0
+      %b = external %sum -> f32[64] SUM
+      %y = proj %b index=0
+    }
+  })",
+                                   {ramp({64})});
+  EXPECT_EQ(count(listing, "beside"), 0u) << listing;
+  EXPECT_EQ(count(listing, "wait"), 0u) << listing;
+}
+
+TEST(External, CollectivesInLoopsEndInEachTurn) {
+  std::string listing = overlapped(R"(module @m {
+    func @step(%acc : f32[8], %row : f32[8]) {
+      %a = external %row -> f32[8] SUM
+      %sum = proj %a index=0
+      %t = cumulate %acc kind=sum axis=0
+      %u = mul %t, 0.5
+      %next = add %u, %sum
+      return %next, %u
+    }
+    entry @main(%x : f32[5, 8], %begin : f32[8]) -> (%y : f32[8], %all : f32[5, 8]) {
+      %s = scan(@step) %begin, %x [5] ncarry=1 nxs=1
+      %y = proj %s index=0
+      %all = proj %s index=1
+    }
+  })",
+                                   {ramp({5, 8}), ramp({8})});
+  EXPECT_EQ(count(listing, "beside"), 1u) << listing;
+  EXPECT_EQ(count(listing, "wait"), 1u) << listing;
+}
+
 TEST(External, OfViewsAndOfWhatLiesInPanels) {
   auto notes = check(R"(module @m {
     dim n in 1..100

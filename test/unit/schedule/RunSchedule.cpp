@@ -62,6 +62,12 @@ llvm::Error ScheduleRun::call(const ExternalInstr &x) {
   return llvm::Error::success();
 }
 
+llvm::Error ScheduleRun::land(size_t left) {
+  for (; beside.size() > left; beside.erase(beside.begin()))
+    if (auto e = call(*beside.front())) return e;
+  return llvm::Error::success();
+}
+
 llvm::Error ScheduleRun::program(const Routine &r, uint32_t p) {
   for (const Instr &i : r.programs[p]) {
     if (auto *x = std::get_if<LaunchInstr>(&i)) {
@@ -93,7 +99,15 @@ llvm::Error ScheduleRun::program(const Routine &r, uint32_t p) {
     } else if (auto *x = std::get_if<CondInstr>(&i)) {
       if (auto e = program(r, storage[binding[x->flag]][0] ? x->then : x->otherwise)) return e;
     } else if (auto *x = std::get_if<ExternalInstr>(&i)) {
-      if (auto e = call(*x)) return e;
+      // Calls beside are made as late as they may be.
+      if (x->beside)
+        beside.push_back(x);
+      else if (auto e = land(0))
+        return e;
+      else if (auto e = call(*x))
+        return e;
+    } else if (auto *x = std::get_if<WaitInstr>(&i)) {
+      if (auto e = land(x->left)) return e;
     } else if (auto *x = std::get_if<SwapInstr>(&i))
       std::swap(binding[x->a], binding[x->b]);
   }
@@ -145,6 +159,7 @@ llvm::Expected<EvalResult> ScheduleRun::run(unsigned e, const EvalInputs &in) {
                   std::to_string(storage[binding[i]].size()));
   }
   if (auto err = program(r, 0)) return std::move(err);
+  if (!beside.empty()) return fail("nothing waits for a call beside");
   EvalResult out;
   for (size_t i = 0; i < r.buffers.size(); ++i) {
     const ProgramBuffer &b = r.buffers[i];

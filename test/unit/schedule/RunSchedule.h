@@ -41,6 +41,8 @@ private:
   llvm::Error program(const Routine &r, uint32_t p);
   llvm::Error launch(const LaunchInstr &l);
   llvm::Error call(const ExternalInstr &x);
+  /// The oldest of the calls beside, but for so many.
+  llvm::Error land(size_t left);
   const Kernel &lowered(uint32_t k);
 
   Module &m;
@@ -51,6 +53,7 @@ private:
   std::map<uint32_t, Kernel> kernels;
   std::vector<Bytes> storage;    // one per distinct piece of memory
   std::vector<uint32_t> binding; // buffer -> storage
+  std::vector<const ExternalInstr *> beside;
 };
 
 } // namespace astra
