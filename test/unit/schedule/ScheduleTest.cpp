@@ -154,6 +154,17 @@ TEST(Schedule, Convolutions) {
   check(conv(2, 8, 12, 12, 3, 1, 2, 2).c_str(), {{1, 2, 12, 12}});
 }
 
+/// Conditions of kept labels alone: there is no sum where one does not hold; others stay with products.
+TEST(Schedule, DomainsOfResults) {
+  for (const char *where : {"j <= i", "j <= i, i <= 9", "j <= i, d <= j + 2", "i <= 20"})
+    for (int64_t n : {1, 7, 24})
+      check((std::string("module @m {\n dim n in 1..64\n entry @main(%q : f32[n, 5], %k : f32[n, 5]) -> (%z : f32[n, n]) "
+                         "{\n %s = contract %q[i, d], %k[j, d] -> [i, j] sum [d] where ") +
+             where + "\n %z = div 1.0, %s\n }\n}\n") // of -0.0 another infinity than of +0.0
+                .c_str(),
+            {{n, 5}, {n, 5}});
+}
+
 TEST(Schedule, TransposedConvolutionHasHoles) {
   check(module("param @w : f32[3, 5, 3] = splat 0.25", "(%x : f32[2, 3, 7]) -> (%z : f32[2, 5, 13])",
                "%z = contract %x[b, c, (o - k + 1)/2], @w[c, m, k] -> [b, m, o : 13] sum [k, c]")
