@@ -49,18 +49,22 @@ static Error addShardings(const PipelineOptions &o, Module &m) {
   return annotate(m, o.mesh ? *o.mesh : m.mesh, o.shards);
 }
 
-/// The program of one shard, without the numbers of weights.
-static Expected<Compilation> programOfShard(Module &m) {
+/// The program of one shard, without the numbers of weights, and which of its transfers are joined.
+static Expected<Compilation> programOfShard(const PipelineOptions &o, Module &m) {
   if (m.mesh.isEmpty()) return createStringError("--emit=sharding: the module has no mesh: give --mesh=NAME=SIZE");
   PassOptions options;
   for (const char *name : {"grad", "spmd"})
     if (Error e = passNamed(name)->run(m, options)) return std::move(e);
-  return Compilation{{}, print(m, {.data = false}), {}};
+  std::string text = print(m, {.data = false});
+  if (Error e = stackShards(m)) return std::move(e);
+  joinCollectives(m, o.bucket);
+  return Compilation{{}, text + bucketList(m), {}};
 }
 
 Error astra::runStandardPasses(Module &m, const PipelineOptions &options, Run *run) {
   PassOptions passOptions;
   passOptions.rewrite.ruleLimit = options.ruleLimit;
+  passOptions.bucket = options.bucket;
   for (const Pass &p : passes()) {
     if (!p.standard) continue;
     if (run) run->begin(p.name);
@@ -162,7 +166,7 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   if (o.training)
     if (Error e = addTraining(run, m)) return std::move(e);
   if (Error e = addShardings(o, m)) return std::move(e);
-  if (o.emit == "sharding") return programOfShard(m);
+  if (o.emit == "sharding") return programOfShard(o, m);
   if (const MatrixUnit *unit = o.numerics.unit) {
     UnitUse use = useMatrixUnit(m, o.numerics);
     run.note("numerics: " + Twine(use.named) + " sums of products are added as " + unit->text + " does, " +
@@ -174,7 +178,7 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   if (o.emit == "uop") return Compilation{{}, print(m), {}};
 
   run.begin("schedule");
-  Expected<Schedule> s = schedule(m, {o.fold, o.gpu || !o.gpus.empty(), o.checks, o.storesAlongSum()});
+  Expected<Schedule> s = schedule(m, {o.fold, o.gpu || !o.gpus.empty(), o.checks, o.storesAlongSum(), o.overlap});
   if (!s) return s.takeError();
   if (Error e = run.end("schedule", ".txt", [&] { return print(*s); })) return std::move(e);
   if (o.emit == "schedule") return Compilation{{}, print(*s), {}};

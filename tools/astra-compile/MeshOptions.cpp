@@ -1,4 +1,4 @@
-//===- MeshOptions.cpp: --mesh and --shard ----------------------------------===//
+//===- MeshOptions.cpp: --mesh, --shard and how shards exchange -------------===//
 #include "MeshOptions.h"
 
 using namespace astra;
@@ -17,6 +17,14 @@ std::vector<Option> tool::meshOptions(PipelineOptions &o) {
     o.shards.push_back({pattern.str(), sharding.str()});
     return "";
   };
+  auto bucket = [&o](std::string_view v) -> std::string {
+    return llvm::StringRef(v).getAsInteger(10, o.bucket) ? "'" + std::string(v) + "' is no number of bytes" : "";
+  };
+  auto overlap = [&o](std::string_view v) -> std::string {
+    if (v != "on" && v != "off") return "'" + std::string(v) + "' is neither on nor off";
+    o.overlap = v == "on";
+    return "";
+  };
   return {
       {"mesh", "AXES",
        "compiles the program of the shards of a mesh, as data=8,model=2: bits depend on the mesh alone, not on how "
@@ -29,5 +37,10 @@ std::vector<Option> tool::meshOptions(PipelineOptions &o) {
        "each axis an axis of the mesh, or -: 'layers.*.fc.weight=(model, -)'; '... gathered' stores a weight cut and "
        "reads it whole; once for each, the first that matches is taken",
        shard},
+      {"bucket", "BYTES",
+       "with a mesh: sums and weights that do not wait for each other move together, up to so many bytes a shard; bits "
+       "stay (default 1048576; 0: each alone)",
+       bucket},
+      {"overlap", "on|off", "with a mesh: transfers run beside kernels; bits stay (default on)", overlap},
   };
 }

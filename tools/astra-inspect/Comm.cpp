@@ -3,7 +3,7 @@
 // Gives:    for each entry the collectives of a call; the bytes that the busiest rank sends, beside the least that a
 //           ring needs; on a machine, the time that they take.
 // Keeps:    bytes are counted by the library that sends them (astra_collective_traffic), for every rank up to 64.
-// Does not: know how long kernels take: a rank computes while it does not communicate.
+// Does not: know how long kernels take, and so how much of the time of what runs beside them is hidden.
 #include "Comm.h"
 #include "Describe.h"
 #include "Options.h"
@@ -50,8 +50,10 @@ llvm::Expected<Machine> machineNamed(const std::string &text) {
 /// Collectives of one kind and size, and how often a call makes them.
 struct Calls {
   std::string function; ///< its name
-  uint64_t bytes;       ///< of a shard's operand, or of a block of it
+  uint64_t bytes;       ///< of a shard's operands, or of a block of them
   uint32_t element;
+  uint32_t tensors;
+  bool beside; ///< kernels
   auto operator<=>(const Calls &) const = default;
 };
 using Counts = std::map<Calls, uint64_t>;
@@ -89,14 +91,17 @@ private:
     if (!StringRef(name).starts_with("astra.mesh.") || StringRef(name).starts_with("astra.mesh.index/") ||
         call.tensors.empty())
       return;
-    const fmt::HostTensorT &x = *call.tensors[0];
     bool blocks = StringRef(name).starts_with("astra.mesh.reduce_scatter/") ||
                   StringRef(name).starts_with("astra.mesh.all_to_all/");
-    uint32_t element = astra_dtype_bits(int32_t(x.dtype)) / 8;
-    uint64_t bytes = element;
-    for (size_t i = blocks ? 2 : 1; i < x.shape.size(); i++)
-      bytes *= uint64_t(std::max<int64_t>(valueOf(m, x.shape[i], dims), 0));
-    counts[{name, bytes, element}] += times;
+    uint32_t element = astra_dtype_bits(int32_t(call.tensors[0]->dtype)) / 8;
+    uint64_t all = 0;
+    for (const auto &x : ArrayRef(call.tensors).take_front(call.inputs)) {
+      uint64_t bytes = astra_dtype_bits(int32_t(x->dtype)) / 8;
+      for (size_t i = blocks ? 2 : 1; i < x->shape.size(); i++)
+        bytes *= uint64_t(std::max<int64_t>(valueOf(m, x->shape[i], dims), 0));
+      all += bytes;
+    }
+    counts[{name, all, element, call.inputs, call.beside}] += times;
   }
 
   const fmt::ManifestT &m;
@@ -219,7 +224,8 @@ llvm::Error tool::printComm(llvm::raw_ostream &out, const BundleFile &b, const C
         << "\n";
     for (auto &[c, times] : counts)
       out << "  " << times << " x " << StringRef(c.function).drop_front(strlen("astra.mesh.")) << " of "
-          << sizeText(c.bytes) << " a shard\n";
+          << (c.tensors > 1 ? std::to_string(c.tensors) + " tensors, " : "") << sizeText(c.bytes) << " a shard"
+          << (c.beside ? ", beside kernels" : "") << "\n";
     if (reader.unknown) out << "  (one turn of each loop that data end)\n";
     uint64_t all = groupOf(counts.begin()->first.function).second;
     bool fits = false;

@@ -27,6 +27,13 @@ llvm::Error partition(Module &m);
 /// registers. Sharded states that do not begin as zeros are set by an entry `shards_init`.
 llvm::Error stackShards(Module &m);
 
+/// In the form Stacked: calls of one collective that do not wait for each other are one call with several tensors, of
+/// `most` bytes a shard together; 0: none. Bits stay.
+void joinCollectives(Module &m, uint64_t most);
+inline constexpr uint64_t usualBucket = 1 << 20;
+/// A comment for each call of several tensors.
+std::string bucketList(const Module &m);
+
 /// What a bundle says of its mesh: lines of fields with tabs between them. "" without a mesh.
 std::string meshRecord(const Module &m);
 inline constexpr const char *meshAsset = "astra.mesh";

@@ -2,6 +2,7 @@
 // Gives:    one table that astra-opt runs from; the rows marked standard are the road from a front door to the
 //           scheduler, in order.
 #pragma once
+#include "astra/Distribute/Distribute.h"
 #include "astra/IR/Verify.h"
 #include "astra/Rewrite/Rewrite.h"
 
@@ -9,6 +10,7 @@ namespace astra {
 
 struct PassOptions {
   RewriteOptions rewrite; // the rule limit spans all passes
+  uint64_t bucket = usualBucket;
 };
 
 struct Pass {

@@ -39,6 +39,12 @@ static constexpr Pass table[] = {
      "from a module of whole tensors with a mesh the program of one shard (docs/distributed.md)"},
     {"stack", true, std::nullopt, [](Module &m, PassOptions &) { return stackShards(m); }, nullptr,
      "from that the program of the shards that one rank has"},
+    {"buckets", true, std::nullopt,
+     [](Module &m, PassOptions &options) -> llvm::Error {
+       joinCollectives(m, options.bucket);
+       return llvm::Error::success();
+     },
+     nullptr, "joins small transfers between shards that do not wait for each other"},
     {"numerics", true, Stage::Numbers, [](Module &m, PassOptions &) { return runNumerics(m); }, verifyNumerics,
      "decides the bits: function programs, narrow types, canonical NaNs"},
     {"rewrite", true, std::nullopt, rewriteModule, nullptr, "applies the rules that keep bits (docs/rules.md)"},

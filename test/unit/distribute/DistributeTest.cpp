@@ -64,6 +64,22 @@ TEST(Parallel, Data) {
   EXPECT_EQ(count(o.perShard, "all_gather"), 0u) << o.perShard;
 }
 
+/// Calls that do not wait for each other are one; a tensor as large as a bucket, or where there are none, moves alone.
+TEST(Parallel, Buckets) {
+  auto calls = [](uint64_t most) {
+    Module m = parsed(training("", "", ""));
+    EXPECT_FALSE(partition(m));
+    EXPECT_FALSE(stackShards(m));
+    joinCollectives(m, most);
+    stageHolds(m);
+    return std::pair(count(print(m), "external"), bucketList(m));
+  };
+  EXPECT_EQ(calls(0), std::pair(size_t(3), std::string()));
+  EXPECT_EQ(calls(96).first, 2u); // the weight's gradient has so many bytes
+  EXPECT_EQ(calls(1 << 20), std::pair(size_t(1), std::string("// entry @main: 3 tensors, 116 bytes a shard, in one "
+                                                             "all_reduce/data=4/data/sum.one\n")));
+}
+
 /// Rows over one axis of the mesh, columns over the other.
 TEST(Parallel, DataAndTensor) {
   Outcome o = run(training("shard (-, model)", "shard (model)", "", "data 2, model 2"), batch());

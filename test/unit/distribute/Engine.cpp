@@ -163,7 +163,8 @@ llvm::Expected<EvalResult> test::runRanks(const Module &m, const Entry &e, const
       };
       for (const auto &[name, unused] : names)
         options.externals[name] = [&all, r, name = name](llvm::ArrayRef<Tensor> x, llvm::MutableArrayRef<Tensor> y) {
-          all.call(r, StringRef(name).drop_front(strlen("astra.mesh.")), x[0], y[0]);
+          for (auto [from, to] : llvm::zip_equal(x, y))
+            all.call(r, StringRef(name).drop_front(strlen("astra.mesh.")), from, to);
           return llvm::Error::success();
         };
       EvalInputs mine{{}, in.dims, in.params, {}};

@@ -96,6 +96,10 @@ inline Outcome run(llvm::StringRef text, const EvalInputs &in, llvm::StringRef e
   if (auto e = stackShards(m)) return ADD_FAILURE() << llvm::toString(std::move(e)), out;
   stageHolds(m);
   for (bool numerics : {false, true}) {
+    if (numerics) {
+      joinCollectives(m, 64);
+      stageHolds(m);
+    }
     if (numerics)
       if (auto e = runNumerics(m)) return ADD_FAILURE() << llvm::toString(std::move(e)), out;
     for (int64_t ranks = 1; ranks <= m.mesh.shards(); ++ranks) {
