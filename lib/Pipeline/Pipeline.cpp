@@ -49,6 +49,14 @@ static Error addShardings(const PipelineOptions &o, Module &m) {
   return annotate(m, o.mesh ? *o.mesh : m.mesh, o.shards);
 }
 
+/// Layers in stages, of which gradients are taken then.
+static Error addPipeline(const PipelineOptions &o, Module &m) {
+  if (!o.pipeline) return Error::success();
+  if (o.mesh)
+    if (Error e = annotate(m, *o.mesh, {})) return e;
+  return pipelineLayers(m, *o.pipeline);
+}
+
 /// The program of one shard, without the numbers of weights, and which of its transfers are joined.
 static Expected<Compilation> programOfShard(const PipelineOptions &o, Module &m) {
   if (m.mesh.isEmpty()) return createStringError("--emit=sharding: the module has no mesh: give --mesh=NAME=SIZE");
@@ -163,6 +171,7 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   if (Error e = run.given.read()) return std::move(e);
   if (Error e = verify(m, m.stage)) return std::move(e);
   if (Error e = checkParams(m)) return std::move(e);
+  if (Error e = addPipeline(o, m)) return std::move(e);
   if (o.training)
     if (Error e = addTraining(run, m)) return std::move(e);
   if (Error e = addShardings(o, m)) return std::move(e);

@@ -17,6 +17,14 @@ std::vector<Option> tool::meshOptions(PipelineOptions &o) {
     o.shards.push_back({pattern.str(), sharding.str()});
     return "";
   };
+  auto pipeline = [&o](std::string_view v) -> std::string {
+    auto [axis, count] = llvm::StringRef(v).split(',');
+    PipelineRule rule{axis.str(), 0};
+    if (!count.consume_front("microbatches=") || count.getAsInteger(10, rule.microbatches))
+      return "'" + std::string(v) + "' is not AXIS,microbatches=N";
+    o.pipeline = std::move(rule);
+    return "";
+  };
   auto bucket = [&o](std::string_view v) -> std::string {
     return llvm::StringRef(v).getAsInteger(10, o.bucket) ? "'" + std::string(v) + "' is no number of bytes" : "";
   };
@@ -37,6 +45,11 @@ std::vector<Option> tool::meshOptions(PipelineOptions &o) {
        "each axis an axis of the mesh, or -: 'layers.*.fc.weight=(model, -)'; '... gathered' stores a weight cut and "
        "reads it whole; once for each, the first that matches is taken",
        shard},
+      {"pipeline", "AXIS,microbatches=N",
+       "with a mesh: a scan over layers is a pipeline (GPipe): each shard along the axis has as many layers, a batch "
+       "goes "
+       "through them in N microbatches",
+       pipeline},
       {"bucket", "BYTES",
        "with a mesh: sums and weights that do not wait for each other move together, up to so many bytes a shard; bits "
        "stay (default 1048576; 0: each alone)",

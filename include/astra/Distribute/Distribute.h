@@ -18,6 +18,16 @@ struct ShardRule {
 /// a name counts. An error for a rule that matches nothing, and for a sharding that its tensor cannot have.
 llvm::Error annotate(Module &m, const Mesh &mesh, llvm::ArrayRef<ShardRule> rules);
 
+/// A scan over layers as a pipeline: each shard along an axis of the mesh has as many layers, and a batch goes through
+/// them in so many microbatches.
+struct PipelineRule {
+  std::string axis;
+  int64_t microbatches = 1;
+};
+/// Before gradients are taken. Weights of the layers are cut along their first axis, unless something else is said of
+/// it. An error where no entry has such a scan.
+llvm::Error pipelineLayers(Module &m, const PipelineRule &rule);
+
 /// From the form Whole to PerShard; a module without a mesh stays. An error names the op where two shardings meet that
 /// do not agree, or that cannot compute on parts.
 llvm::Error partition(Module &m);

@@ -44,6 +44,7 @@ struct PipelineOptions {
   std::optional<nn::TrainingOptions> training;
   std::optional<Mesh> mesh;      // none: that of the module, if it has one
   std::vector<ShardRule> shards; // of what training makes too
+  std::optional<PipelineRule> pipeline;
   uint64_t bucket = usualBucket; // bytes of transfers that are joined; 0: none are
   bool overlap = true;           // transfers run beside kernels
   int64_t checkpointMemory = 0;  // the most bytes of values that a training step may keep; 0: no bound

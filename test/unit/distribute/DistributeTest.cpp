@@ -291,6 +291,56 @@ module @m {
   EXPECT_EQ(piped.shards.outputs, plain.whole.outputs);
 }
 
+/// From one line: layers in stages, a batch in microbatches; with rows and columns over other axes of the mesh.
+TEST(Parallel, PipelineFromAScan) {
+  auto module = [](llvm::StringRef mesh, llvm::StringRef x, llvm::StringRef up, llvm::StringRef down) {
+    std::string text = R"uop(
+module @m {
+  mesh @mesh { MESH }
+  dim n in 1..64
+  func @layer(%x : f32[n, 6], %up : f32[6, 4], %down : f32[4, 6]) {
+    %h = contract %x[b, i], %up[i, j] -> [b, j] sum [i]
+    %t = tanh %h
+    %d = contract %t[b, i], %down[i, j] -> [b, j] sum [i]
+    %y = add %x, %d
+    return %y
+  }
+  entry @loss(%x : f32[n, 6] SHARDX, %up : f32[4, 6, 4] SHARDUP, %down : f32[4, 4, 6] SHARDDOWN) -> (%l : f32, %y : f32[n, 6]) {
+    %scan = scan(@layer) %x, %up, %down [4] ncarry=1 nxs=2
+    %y = proj %scan index=0
+    %s = mul %y, %y
+    %l = reduce %s axes=[0, 1]
+  }
+}
+)uop";
+    return replaced(replaced(replaced(replaced(text, "MESH", mesh.str()), "SHARDX", x.str()), "SHARDUP", up.str()),
+                    "SHARDDOWN", down.str());
+  };
+  EvalInputs in{{numbers({16, 6}, 51), numbers({4, 6, 4}, 52), numbers({4, 4, 6}, 53)}, {}, {}, {}};
+  auto piped = [&](const std::string &text, int64_t microbatches) {
+    auto m = parse(text, "test.uop");
+    EXPECT_TRUE(bool(m)) << llvm::toString(m.takeError());
+    llvm::Error e = pipelineLayers(*m, {"stage", microbatches});
+    EXPECT_FALSE(e) << llvm::toString(std::move(e));
+    std::string now = print(*m);
+    now.insert(now.rfind('}'), "  grad @main = @loss wrt %up, %down\n");
+    return now;
+  };
+  Module plain = parsed(module("stage 1", "", "", ""));
+  auto whole = evalEntry(plain, *plain.entry("loss"), in, options());
+  ASSERT_TRUE(bool(whole)) << llvm::toString(whole.takeError());
+  Outcome o = run(piped(module("stage 4", "", "shard (stage, -, -)", "shard (stage, -, -)"), 4), in, "loss");
+  ASSERT_EQ(o.shards.outputs.size(), 2u);
+  EXPECT_TRUE(o.shards.outputs == whole->outputs);         // no sum of the result is split
+  EXPECT_EQ(count(o.perShard, "shift"), 4u) << o.perShard; // of the loss; of its gradient on, on again and back
+  EXPECT_EQ(count(o.perShard, "all_gather"), 0u) << o.perShard;
+  Outcome all = run(
+      piped(module("data 2, model 2, stage 2", "shard (data, -)", "shard (stage, -, model)", "shard (stage, model, -)"),
+            2),
+      in);
+  EXPECT_FALSE(all.shards.outputs.empty());
+}
+
 /// Keys and values go round a ring while a softmax is brought up to date; written per shard.
 TEST(Parallel, RingOfAttention) {
   Outcome o = run(R"uop(
