@@ -158,11 +158,12 @@ TEST(Schedule, Convolutions) {
 TEST(Schedule, DomainsOfResults) {
   for (const char *where : {"j <= i", "j <= i, i <= 9", "j <= i, d <= j + 2", "i <= 20"})
     for (int64_t n : {1, 7, 24})
-      check((std::string("module @m {\n dim n in 1..64\n entry @main(%q : f32[n, 5], %k : f32[n, 5]) -> (%z : f32[n, n]) "
-                         "{\n %s = contract %q[i, d], %k[j, d] -> [i, j] sum [d] where ") +
-             where + "\n %z = div 1.0, %s\n }\n}\n") // of -0.0 another infinity than of +0.0
-                .c_str(),
-            {{n, 5}, {n, 5}});
+      check(
+          (std::string("module @m {\n dim n in 1..64\n entry @main(%q : f32[n, 5], %k : f32[n, 5]) -> (%z : f32[n, n]) "
+                       "{\n %s = contract %q[i, d], %k[j, d] -> [i, j] sum [d] where ") +
+           where + "\n %z = div 1.0, %s\n }\n}\n") // of -0.0 another infinity than of +0.0
+              .c_str(),
+          {{n, 5}, {n, 5}});
 }
 
 TEST(Schedule, TransposedConvolutionHasHoles) {
