@@ -6,6 +6,7 @@
 // Does not: know an op (Ops*.cpp).
 #include "../DimHints.h"
 #include "Arguments.h"
+#include "Shardings.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -47,7 +48,7 @@ llvm::Error refuseUnknownOps(const File &file) {
     const Operation *op = todo.back();
     todo.pop_back();
     llvm::StringRef name = op->name;
-    bool structure = name == "builtin.module" || name == "func.func" || name == "func.return" ||
+    bool structure = name == "builtin.module" || name == "func.func" || name == "func.return" || name == "sdy.mesh" ||
                      name == "stablehlo.return" || name == "mhlo.return";
     const Row *row = structure ? nullptr : findRow(name);
     if (!structure && (!row || !row->lower)) {
@@ -104,13 +105,31 @@ std::vector<std::string> resultNames(const Operation &main, size_t count) {
   return names;
 }
 
-/// Programs for several devices are refused: collectives of one replica are what they are given.
-llvm::Error checkDevices(const File &file) {
+/// Programs of several replicas are refused, and those of several partitions without a mesh of as many shards:
+/// collectives of one replica are what they are given.
+llvm::Error checkDevices(const File &file, const Mesh &mesh) {
   for (const char *key : {"mhlo.num_partitions", "mhlo.num_replicas"})
     if (const Attribute *a = file.module.find(key); a && a->integer > 1)
-      return llvm::createStringError(std::make_error_code(std::errc::not_supported),
-                                     file.place(file.module.at) + ": error: the program is for " +
-                                         std::to_string(a->integer) + " devices (" + key + "), one is supported");
+      if (llvm::StringRef(key) == "mhlo.num_replicas" || a->integer != mesh.shards())
+        return llvm::createStringError(std::make_error_code(std::errc::not_supported),
+                                       file.place(file.module.at) + ": error: the program is for " +
+                                           std::to_string(a->integer) + " devices (" + key +
+                                           "), one is supported, or those of a mesh with names (sdy.mesh)");
+  return llvm::Error::success();
+}
+
+/// Of arguments (arg_attrs) and results (res_attrs): `give(i, sharding)` for each that has one.
+template <class Give> llvm::Error readShardings(const Operation &main, const char *key, const Mesh &mesh, Give give) {
+  const Attribute *attributes = main.find(key);
+  for (size_t i = 0; attributes && i < attributes->items.size(); ++i)
+    for (const auto &[name, value] : attributes->items[i].fields) {
+      if (name == "mhlo.sharding" && !mesh.isEmpty())
+        return llvm::createStringError("mhlo.sharding has no names of axes: sdy.sharding is read");
+      if (name != "sdy.sharding") continue;
+      auto sharding = shardingOf(value, mesh);
+      if (!sharding) return sharding.takeError();
+      if (sharding->isDeclared()) give(i, *sharding);
+    }
   return llvm::Error::success();
 }
 
@@ -121,9 +140,12 @@ llvm::Expected<Module> import(const File &file, const StableHLOOptions &options)
   };
   const Operation *main = mainOf(file);
   if (!main) return wrong("the module has no function main");
-  if (llvm::Error e = checkDevices(file)) return std::move(e);
+  llvm::Expected<Mesh> mesh = meshOf(file);
+  if (!mesh) return wrong(llvm::toString(mesh.takeError()));
+  if (llvm::Error e = checkDevices(file, *mesh)) return std::move(e);
   if (llvm::Error e = refuseUnknownOps(file)) return std::move(e);
   Module module;
+  module.mesh = *mesh;
   module.entries.push_back({"main", {}, {}, {}});
   Entry &entry = module.entries[0];
   DimFlags hints(module.ctx());
@@ -139,6 +161,17 @@ llvm::Expected<Module> import(const File &file, const StableHLOOptions &options)
   if (results.empty()) return wrong("main has no result");
   std::vector<std::string> names = resultNames(*main, results.size());
   for (size_t i = 0; i < results.size(); ++i) entry.outputs.push_back({names[i], results[i]});
+  llvm::Error e = readShardings(*main, "res_attrs", *mesh, [&](size_t i, const Sharding &s) {
+    if (i < entry.outputs.size()) entry.outputs[i].sharding = s;
+  });
+  if (!e)
+    e = readShardings(*main, "arg_attrs", *mesh, [&](size_t i, const Sharding &s) {
+      for (Value &input : entry.inputs)
+        if (i < arguments->size() && input.value == (*arguments)[i]) input.sharding = s;
+      for (Param &param : module.params)
+        if (i < arguments->size() && param.value == (*arguments)[i]) param.sharding = s;
+    });
+  if (e) return wrong(llvm::toString(std::move(e)));
   llvm::StringSet<> used;
   for (UOpRef node : topoSort(module.roots()))
     if (node->is(Op::Param)) used.insert(node->str);

@@ -3,6 +3,7 @@
 // Gives:    cond and while UOps; calls are inlined; a branch whose condition is known is taken while importing.
 // Keeps:    regions are lowered once, in place, and closed over (Closure.h).
 #include "Lowering.h"
+#include "Shardings.h"
 #include "astra/Compose/Closure.h"
 #include "astra/Compose/Scan.h"
 #include "astra/IR/Text.h"
@@ -182,6 +183,24 @@ void customCall(Statement &s) {
   s.unsupported("the target '" + name + "' is not supported");
 }
 
+/// A value in the middle, cut as it says from here on.
+void shardingConstraint(Statement &s) {
+  const Attribute *a = s.op.find("sharding");
+  const Mesh &mesh = s.b.module.mesh;
+  llvm::Expected<Sharding> sharding = a ? shardingOf(*a, mesh) : llvm::createStringError("it has no sharding");
+  if (!sharding) {
+    s.unsupported(llvm::toString(sharding.takeError()));
+    return;
+  }
+  UOpRef x = s.in(0);
+  if (s.b.failed()) return;
+  Sharding to = *sharding;
+  bool isOpen = !to.isDeclared() && a->text.contains('?'); // whatever follows from the rest
+  to.axes.resize(x->shape.size());                         // of one that names no axis: whole
+  bool isSame = mesh.isEmpty() || x->shape.empty() || isOpen;
+  s.give(isSame ? x : s.b.module.ctx().make(Op::Reshard, {x}, {}, shardingText(mesh, to)));
+}
+
 // ---- tuples and tokens
 
 void tuple(Statement &s) {
@@ -214,6 +233,7 @@ const char *outside = "this op speaks to something outside of the program, which
 const char *async = "asynchronous ops are not supported";
 
 const Row rows[] = {
+    {"sdy.sharding_constraint", shardingConstraint, "by names of axes of one mesh", 1, 1},
     {"func.call", call, "inlined", 0, ~0u, true},
     {"stablehlo.after_all", token, "a token says nothing: there are no side effects"},
     {"stablehlo.all_gather", collective, "of one replica"},
