@@ -429,15 +429,12 @@ or f64 must be there, unless `--freeze` matches its name or it is a scalar.
 
 ## Checkpoints and numbers
 
-A checkpoint is a `.safetensors` file of every state. Its metadata hold the place in the data and in the log, and what the run is a run of.
+A checkpoint is a `.safetensors` file of every state, or several with an [index](distributed.md#checkpoints). Its metadata hold the place in the data and in the log, and what the run is a run of.
 
 - `--checkpoint-every N` writes one after every N steps. It is written beside its place, brought to the disk and renamed. So a full disk or a
   kill leaves the one before, and perhaps a file `NAME.tmp-...`, which can go.
-- `--resume FILE` goes on to the same bytes of weights and log. Another seed, batch, log or other data are refused; more epochs are not.
+- `--resume FILE` goes on to the same bytes of weights and log, `--continue` from `--checkpoint` if it is there. Another seed, batch, log or other data are refused; more epochs are not.
 - Any bundle with the same states will do: one with taps, or for other targets. The recipe is the bundle's.
-- `--continue` goes on from `--checkpoint` if it is there, and begins otherwise: a command that may be started again at any time.
-- A `--checkpoint` (or `--out`, `--weights`) that ends in `.safetensors.index.json` is several files with an index, which the ranks of a bundle for a
-  mesh write at once ([distributed.md](distributed.md#checkpoints)).
 
 A loss that is no number ends the run with the step; the last checkpoint stays. States that are no numbers are never written: all of them
 are looked at before a checkpoint or `--out`, and the run ends as it does for the loss. What was infinite before the first step, a mask, may stay so;
@@ -608,7 +605,7 @@ static std::string stableHLOTable(llvm::StringRef dialect) {
 static std::string stableHLOPage() {
   return stableHLOHead + std::string("## StableHLO\n\n") + stableHLOTable("stablehlo.") +
          "\n## CHLO\n\nAs ops, and as the names of `stablehlo.composite`, as `jax.export` writes them.\n\n" +
-         stableHLOTable("chlo.") + "\n## Others\n\n" + stableHLOTable("func.");
+         stableHLOTable("chlo.") + "\n## Shardy\n\n" + stableHLOTable("sdy.") + "\n## Others\n\n" + stableHLOTable("func.");
 }
 
 static std::string languagePage() {
