@@ -62,7 +62,7 @@ typedef struct astra_ranks_options {
   const char *engine;
   /* The program's own, in place of a name; it must outlive the handle, which calls its close. */
   const astra_engine *table;
-  int32_t timeout; /* milliseconds; 0: 5000 */
+  int32_t timeout; /* milliseconds; 0: of the environment's ASTRA_RANKS_TIMEOUT, in seconds, or 5000 */
 } astra_ranks_options;
 
 /* Joins the job; returns when all ranks have. options may be NULL. */

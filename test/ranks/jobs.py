@@ -66,8 +66,8 @@ class Job:
 class Machine:
     """The build, the launchers of this machine, and bundles that are compiled once."""
 
-    def __init__(self, build, scratch):
-        self.bin, self.scratch = build / "bin", Path(scratch)
+    def __init__(self, build, scratch, steps):
+        self.bin, self.scratch, self.steps = build / "bin", Path(scratch), steps
         self.launch, self.worker = self.bin / "astra-launch", next(build.glob("**/ranks-worker"))
         self.library = build / "lib/libastra_ranks.so"
         self.abi = next(Path(build / "venv/lib").glob("libmpi_abi.so.*"), None)

@@ -8,7 +8,7 @@ Checks:   under every launcher and engine the ranks meet; a launcher of another 
           that are killed and stopped at random moments, and of long trainings, faults.py; ASTRA_NIGHTLY=1: all of them.
 Keeps:    a job that hangs is ended after a minute and fails.
 
-    build/venv/bin/python test/ranks/run.py [--build build] [--only REGEX]
+    build/venv/bin/python test/ranks/run.py [--build build] [--only REGEX] [--steps N]
 """
 
 import argparse
@@ -218,6 +218,15 @@ class Tests(Machine):
         if job.seconds > 20:
             raise Failure(f"took {job.seconds:.1f} s")
 
+    def launch_tells(self):
+        """A rank fails before it has come: the others do not wait for it."""
+        job = Job(self.launch, "-n", 3, "--grace", 30, "sh", "-c", f'[ "$ASTRA_RANK" = 1 ] && exit 7; exec {self.worker}')
+        expect("exit code", job.code, 7)
+        expect("ranks that are told", job.err.count("ASTRA_PEER_LOST"), 2)
+        require("the sentence", job.err, "ASTRA_PEER_LOST: rank [0-2] has not come, and the launcher says that a rank has failed")
+        if job.seconds > 10:
+            raise Failure(f"took {job.seconds:.1f} s")
+
     def launch_again(self):
         """Fails twice, then passes as one rank."""
         count = self.scratch / "count"
@@ -245,6 +254,7 @@ def cases(t):
     yield "an engine that there is not", lambda: t.wrong({"ASTRA_ENGINE": "tcp"}, "there is no engine 'tcp'; there are shm, mpi")
     yield "a library that there is not", lambda: t.wrong({"ASTRA_ENGINE": "mpi:libno.so"}, "no MPI library could be opened: libno.so")
     yield "a library that is none", lambda: t.wrong({"ASTRA_ENGINE": "mpi:libm.so.6"}, "lacks MPI_Init_thread: it is too old")
+    yield "a timeout that is none", lambda: t.wrong({"ASTRA_RANKS_TIMEOUT": "5s", "ASTRA_ENGINE": "shm"}, "ASTRA_RANKS_TIMEOUT is '5s', which is no number of seconds")
     yield "a rank that is none", lambda: t.wrong({"ASTRA_RANK": "3", "ASTRA_RANKS": "2"}, "ASTRA_RANK is '3' and ASTRA_RANKS is '2'")
     yield "several machines", lambda: t.wrong({"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}, "torchrun started ranks on several machines")
     yield "too many ranks", lambda: t.wrong({"ASTRA_RANK": "0", "ASTRA_RANKS": "300", "ASTRA_JOB": "many"}, "300 ranks are more than the 256")
@@ -265,6 +275,7 @@ def cases(t):
     yield "what moves", t.inspects
     yield "astra-launch: usage", t.launch_usage
     yield "astra-launch ends what is left", t.launch_ends_all
+    yield "astra-launch says that a rank has failed", t.launch_tells
     yield "astra-launch starts again", t.launch_again
 
 
@@ -272,17 +283,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--only", default="")
+    parser.add_argument("--steps", type=int, default=200, help="of the long trainings of chargpt")
     args = parser.parse_args()
     passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for name, run in cases(Tests(args.build.resolve(), scratch)):
+        for name, run in cases(Tests(args.build.resolve(), scratch, args.steps)):
             if not re.search(args.only, name):
                 continue
             begun = time.monotonic()
             try:
-                run()
+                said = run()
                 passed += 1
-                print(f"{name}: passed, {time.monotonic() - begun:.1f} s", flush=True)
+                print(f"{name}: passed, {time.monotonic() - begun:.1f} s{f': {said}' if said else ''}", flush=True)
             except Skipped as e:
                 skipped += 1
                 print(f"{name}: skipped, {e}", flush=True)

@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
   std::vector<astra_ranks *> ranks(static_cast<size_t>(count));
   astra_diag diag = ASTRA_INIT(astra_diag);
   astra_ranks_options options = ASTRA_INIT(astra_ranks_options);
-  options.timeout = 60000;
+  options.timeout = 600000;
   must(astra_ranks_init_threads(ranks.data(), count, &options, &diag), diag);
   std::vector<std::thread> threads;
   for (astra_ranks *r : ranks) threads.emplace_back([&t, r] { run(t, r); });

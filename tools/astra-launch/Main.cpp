@@ -90,9 +90,13 @@ public:
   /// 0 or the exit code of the first rank that failed.
   int run(int64_t ranks) {
     std::string job = jobName();
+    // The ranks have an end of it; the other one is closed when a rank has failed, so that those who wait for it to
+    // come know (lib/Ranks).
+    if (pipe2(alarm, O_CLOEXEC)) alarm[0] = alarm[1] = -1;
     for (int64_t r = 0; r < ranks; r++)
       if (!start(r, ranks, job)) break;
     watch();
+    for (int &end : alarm) closeEnd(end);
     if (code) endOrphans();
     return code;
   }
@@ -111,6 +115,8 @@ private:
     setenv("ASTRA_RANK", std::to_string(rank).c_str(), 1);
     setenv("ASTRA_RANKS", std::to_string(ranks).c_str(), 1);
     setenv("ASTRA_JOB", job.c_str(), 1);
+    unsetenv("ASTRA_JOB_FD");
+    if (int end = alarm[0] < 0 ? -1 : dup(alarm[0]); end >= 0) setenv("ASTRA_JOB_FD", std::to_string(end).c_str(), 1);
     execvp(command[0], command);
     fprintf(stderr, "astra-launch: %s: %s\n", command[0], strerror(errno));
     _exit(errno == ENOENT ? 127 : 126);
@@ -119,7 +125,12 @@ private:
   void fail(int with) {
     if (code) return;
     code = with;
+    closeEnd(alarm[1]);
     deadline = Clock::now() + std::chrono::seconds(settings.grace);
+  }
+  static void closeEnd(int &end) {
+    if (end >= 0) close(end);
+    end = -1;
   }
   void signal(int which) {
     for (auto &c : children) kill(c.pid, which);
@@ -178,7 +189,7 @@ private:
   const Settings &settings;
   char **command;
   std::vector<Child> children;
-  int code = 0;
+  int code = 0, alarm[2] = {-1, -1};
   Clock::time_point deadline;
 };
 

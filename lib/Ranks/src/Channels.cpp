@@ -399,8 +399,10 @@ Status join(Shared &s, astra_diag *diag) {
     uint64_t deadline = milliseconds() + kJoin;
     for (int32_t p = 0; p < s.ranks; p++)
       while (!there(g.seats[p])) {
-        if (p == 0 && g.seats[0].pid.load() && !alive(g.seats[0].pid.load()))
-          return fail(diag, ASTRA_PEER_LOST, "rank 0 has died");
+        if (uint32_t pid = g.seats[p].pid.load(); pid && !alive(pid) && !there(g.seats[p]))
+          return fail(diag, ASTRA_PEER_LOST, "rank %d has died", p);
+        if (jobHasFailed() && !there(g.seats[p]))
+          return fail(diag, ASTRA_PEER_LOST, "rank %d has not come, and the launcher says that a rank has failed", p);
         if (milliseconds() > deadline)
           return fail(diag, ASTRA_PEER_LOST, "rank %d of %d has not %s within %d s", p, s.ranks, what, kJoin / 1000);
         nap();
@@ -442,6 +444,9 @@ Status astra::ranks::openShared(astra_engine *out, int32_t rank, int32_t ranks, 
       if (theirs && milliseconds() > soon)
         return free(m),
                fail(diag, ASTRA_INVALID_ARGUMENT, "rank %d is of %d ranks, and rank 0 of %d", rank, ranks, theirs);
+      if (jobHasFailed())
+        return free(m),
+               fail(diag, ASTRA_PEER_LOST, "rank 0 has not come, and the launcher says that a rank has failed");
       if (milliseconds() > deadline)
         return free(m), fail(diag, ASTRA_PEER_LOST, "rank 0 of %d has not come within %d s", ranks, kJoin / 1000);
       nap();

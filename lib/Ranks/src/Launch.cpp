@@ -3,7 +3,9 @@
 // Gives:    rank, number of ranks and the name of the job, as the launcher has set them.
 // Keeps:    one row a launcher; the first whose variables are there counts.
 #include "Ranks.h"
+#include <poll.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace astra::ranks;
@@ -34,6 +36,15 @@ bool number(const char *text, int32_t *out) {
   return *out = int32_t(n), true;
 }
 } // namespace
+
+/// astra-launch gives its ranks the end of a pipe, and closes the other end when one of them has failed.
+bool astra::ranks::jobHasFailed() {
+  int32_t fd;
+  struct stat what;
+  if (!number(getenv("ASTRA_JOB_FD"), &fd) || fstat(fd, &what) || !S_ISFIFO(what.st_mode)) return false;
+  pollfd asked{fd, 0, 0};
+  return poll(&asked, 1, 0) == 1 && asked.revents & POLLHUP;
+}
 
 Status astra::ranks::readLaunch(Launch *out, astra_diag *diag) {
   *out = {nullptr, 0, 1, true, false, ""};

@@ -42,7 +42,18 @@ bool checkOptions(const astra_ranks_options *options, astra_ranks_options *own, 
     *status = fail(diag, ASTRA_INVALID_ARGUMENT, "the timeout is negative");
     return false;
   }
-  if (!own->timeout) own->timeout = 5000;
+  if (own->timeout) return true;
+  own->timeout = 5000;
+  const char *text = getenv("ASTRA_RANKS_TIMEOUT");
+  if (!text) return true;
+  char *end;
+  long seconds = strtol(text, &end, 10);
+  if (end == text || *end || seconds < 1 || seconds > 86400) {
+    *status = fail(diag, ASTRA_INVALID_ARGUMENT,
+                   "ASTRA_RANKS_TIMEOUT is '%.40s', which is no number of seconds in 1 to 86400", text);
+    return false;
+  }
+  own->timeout = int32_t(seconds) * 1000;
   return true;
 }
 

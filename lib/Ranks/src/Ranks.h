@@ -73,6 +73,8 @@ struct Launch {
   char key[96];
 };
 Status readLaunch(Launch *out, astra_diag *diag);
+/// Whether the launcher says that a rank of the job has failed: one that had not come yet is missed by nobody else.
+bool jobHasFailed();
 
 //===- Names.cpp ------------------------------------------------------------===//
 
