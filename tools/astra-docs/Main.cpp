@@ -592,20 +592,20 @@ context beyond the positions that a model has learned; attention to tokens behin
 - Caches of f16 and i8 are widened, one layer at a time, before they are multiplied: they save memory, not time.
 - No vision, no encoders.
 )page";
-
 /// The ops of one dialect, supported ones and others.
 static std::string stableHLOTable(llvm::StringRef dialect) {
   std::string out = "| op | state | remarks |\n|---|---|---|\n";
   for (const StableHLORow &row : stableHLORows())
     if (llvm::StringRef(row.op).starts_with(dialect))
-      out += std::string("| `") + row.op + "` | " + (row.supported ? "supported" : "refused") + " | " + row.remarks +
-             " |\n";
+      out +=
+          "| `" + std::string(row.op) + (row.supported ? "` | supported | " : "` | refused | ") + row.remarks + " |\n";
   return out;
 }
 static std::string stableHLOPage() {
   return stableHLOHead + std::string("## StableHLO\n\n") + stableHLOTable("stablehlo.") +
          "\n## CHLO\n\nAs ops, and as the names of `stablehlo.composite`, as `jax.export` writes them.\n\n" +
-         stableHLOTable("chlo.") + "\n## Shardy\n\n" + stableHLOTable("sdy.") + "\n## Others\n\n" + stableHLOTable("func.");
+         stableHLOTable("chlo.") + "\n## Shardy\n\n" + stableHLOTable("sdy.") + "\n## Others\n\n" +
+         stableHLOTable("func.");
 }
 
 static std::string languagePage() {
