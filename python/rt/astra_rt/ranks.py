@@ -79,14 +79,15 @@ class World:
 _world: World | None = None
 
 
-def init(engine: str | None = None, *, timeout: float = 5.0) -> World:
+def init(engine: str | None = None, *, timeout: float | None = None) -> World:
     """Joins the job that a launcher has started; gives the same World again once it has. A process that was started alone is the only rank.
 
     engine   "shm", "mpi" or "mpi:PATH"; None: the environment's ASTRA_ENGINE, or what fits the launcher
-    timeout  seconds after which a rank that does not move is lost (Error with status "ASTRA_PEER_LOST")"""
+    timeout  seconds after which a rank that does not move is lost (Error with status "ASTRA_PEER_LOST"); None: the environment's
+             ASTRA_RANKS_TIMEOUT, or 5"""
     global _world
     if _world is None:
-        _world = World(*_rt.job_join(engine, max(1, int(timeout * 1000))))
+        _world = World(*_rt.job_join(engine, max(1, int(timeout * 1000)) if timeout is not None else 0))
         atexit.register(leave)
     return _world
 
@@ -255,6 +256,20 @@ class MeshModule:
     def states(self) -> tuple[TensorInfo, ...]:
         """The logical states."""
         return tuple(c.logical for c in self._states.values())
+
+    def _state(self, name: str) -> _Cut:
+        if name not in self._states:
+            text = f"there is no state '{name}'; the states are {', '.join(self._states)}"
+            raise refusal(NotFoundError, "ASTRA_UNKNOWN_NAME", text)
+        return self._states[name]
+
+    def get_state(self, name: str) -> Tensor:
+        """A copy of a state, whole. All ranks call it."""
+        return self._state(name).join(self.local.get_state(name))
+
+    def set_state(self, name: str, value: Any) -> None:
+        """Copies a whole tensor into a state, each rank its part."""
+        self.local.set_state(name, self._state(name).take(value, f"state {name}"))
 
     def state_dict(self) -> dict[str, Tensor]:
         """Copies of all states, whole. All ranks call it."""
