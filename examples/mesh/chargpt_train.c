@@ -1,8 +1,8 @@
 /*===- chargpt_train.c: a training loop in C, on one device or as a rank of several ---===
  * Takes:    a bundle of examples/chargpt/chargpt.onnx with train_step, with or without a mesh; a text.
  * Gives:    the loss of each step, and a checksum of the weights, which do not depend on the number of ranks.
- * Keeps:    to C11, the C library, astra.h and ranks.h. The program is the same for one device and for a mesh: a process
- *           that was started alone is the only rank, and a bundle without a mesh is one shard.
+ * Keeps:    to C11, the C library, astra.h and ranks.h. The program is the same for one device and for a mesh: a
+ * process that was started alone is the only rank, and a bundle without a mesh is one shard.
  *
  *     chargpt-train chargpt.astra TEXT [STEPS]         astra-launch -n 4 chargpt-train chargpt.astra TEXT [STEPS]
  */

@@ -1,6 +1,7 @@
 //===- WeightFile.h: weight files as named tensors --------------------------===//
 // Takes:    the path of a .safetensors file, a GGUF file (versions 2 and 3), a file of PyTorch's torch.save (.pt, .pth,
-//           .bin), an index (NAME.safetensors.index.json), or a folder with model.safetensors, pytorch_model.bin, or the index of either and its shards.
+//           .bin), an index (NAME.safetensors.index.json), or a folder with model.safetensors, pytorch_model.bin, or
+//           the index of either and its shards.
 // Gives:    the tensors: name, format, dims, bytes; and the metadata: GGUF's keys, or the strings of "__metadata__".
 // Keeps:    a file is input from outside: sizes are computed with checks, and a tensor that leaves the file or overlaps
 //           another one is refused. Tensors are views of the mapped files: nothing is copied, except what a zip archive
