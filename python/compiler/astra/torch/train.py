@@ -16,6 +16,7 @@ import torch
 from torch._functorch.aot_autograd import aot_export_module
 
 import astra_rt
+from astra_rt import ranks
 
 from .. import _cache, _core, _ops
 from .._errors import ArgumentError, UnsupportedError
@@ -24,6 +25,7 @@ from .._mesh import Mesh
 from .._stages import Compiled, Lowered
 from .._tensor import Tensor, call, of_node
 from .lower import lower
+from .placements import plain, put, read, whole
 from .program import KEY, is_random, value_of
 from .rows.random import keyed
 from .rows.types import F64, I64, own_type
@@ -94,9 +96,18 @@ class TrainStep:
                  mesh: Mesh | None = None, shardings: Mapping[str, Any] | None = None, numerics: str = "strict") -> None:  # fmt: skip
         if len(examples) < 2:
             raise ArgumentError("examples are those of the inputs, then one of the target")
+        named_examples = list(zip(_names_of(len(examples)), examples))
+        found, placed = read(model, named_examples)
+        if found is not None:
+            if mesh is not None and mesh != found:
+                raise ArgumentError(f"mesh is {mesh}, and the DTensors are on {found}")
+            if not isinstance(optimizer, str):
+                raise UnsupportedError("an optimizer of torch.optim over a module with DTensors: give a recipe, as \"adamw(lr=1e-3)\"")
+            mesh, shardings = found, {**(shardings or {}), **placed}
+        self._target, model, examples = model, plain(model), [whole(x) for x in examples]
         self.model, self._schedule, self._clip = model, schedule, clip_norm
         self._optimizer = None if isinstance(optimizer, str) else optimizer
-        whole = _Loss(model, loss)
+        both = _Loss(model, loss)
         if isinstance(optimizer, str):
             groups = {id(p): optimizer for p in model.parameters()}
         else:
@@ -109,7 +120,7 @@ class TrainStep:
         self._trained = {n: groups[id(p)] for n, p in named.items() if n not in frozen_names}
         if not self._trained:
             raise ArgumentError("the optimizer has none of the model's parameters")
-        module = self._build(whole, optimizer, list(examples))
+        module = self._build(both, optimizer, list(examples))
         if mesh is not None:
             rules = dict(shardings) if shardings is not None else self._rows(next(iter(mesh.axes)), examples)
             module = Lowered(module).with_mesh(mesh, rules).module
@@ -118,6 +129,7 @@ class TrainStep:
         self.compiled = Compiled(_cache.compile(module, _targets(target), f"a training step of '{type(model).__name__}'", frozen=frozen,
                                                 numerics=numerics))  # fmt: skip
         self._session: Any = None
+        self._is_cut = mesh is not None
 
     # ---- the module
 
@@ -273,9 +285,11 @@ class TrainStep:
 
     @property
     def session(self) -> Any:
-        """The module that runs (`astra_rt.Module`): `state_dict()`, `save_states(path)`, entries train_step, eval, main."""
+        """The module that runs (`astra_rt.Module`, of a mesh `astra_rt.ranks.MeshModule`): `state_dict()`, `save_states(path)`, entries
+        train_step, eval, main."""
         if self._session is None:
-            self._session = astra_rt.load(self.compiled.bundle, threads=max(1, torch.get_num_threads()))
+            load = ranks.init().load if self._is_cut else astra_rt.load
+            self._session = load(self.compiled.bundle, threads=max(1, torch.get_num_threads()))
         return self._session
 
     def __call__(self, *args: torch.Tensor) -> torch.Tensor:
@@ -307,10 +321,10 @@ class TrainStep:
     def write_back(self) -> torch.nn.Module:
         """Gives the trained states to the model's parameters and buffers."""
         with torch.no_grad():
-            for name, t in [*self.model.named_parameters(), *self.model.named_buffers()]:
+            for name, t in [*self._target.named_parameters(), *self._target.named_buffers()]:
                 if name in self._names.values():
-                    t.copy_(torch.from_dlpack(self.session.get_state(name)))
-        return self.model
+                    put(t, torch.from_dlpack(self.session.get_state(name)))
+        return self._target
 
 
 def _names_of(n: int) -> list[str]:
@@ -336,6 +350,8 @@ def train_step(model: torch.nn.Module, loss_fn: Any, optimizer: torch.optim.Opti
     has made steps goes on from there.
     examples: of the inputs, then of the target; their shapes are the bundle's. numerics: as of `@astra`.
 
-    mesh: of logical shards (`astra.mesh`; docs/distributed.md): the bundle is for ranks, which run its shards; this process is none.
-    shardings: by names, x (or x0, x1, ...), target, parameters and states; None: rows are cut by the mesh's first axis."""
+    mesh: of logical shards (`astra.mesh`; docs/distributed.md), which the ranks run that a launcher has started (`astra_rt.ranks`); a process
+    that was started alone runs all of them. Every rank makes the same calls, with the same tensors.
+    shardings: by names, x (or x0, x1, ...), target, parameters and states; None: rows are cut by the mesh's first axis.
+    Parameters and examples that are DTensors say both: Shard(i) and Replicate() on a device mesh with names."""
     return TrainStep(model, loss_fn, optimizer, examples, schedule, clip_norm, target, frozen, mesh, shardings, numerics)
