@@ -28,7 +28,7 @@ def part_of(path):
 def broken(part, path, name, root):
     if part == "Runtime":
         inside = (root / path.parent / name).exists() or (root / "lib/Runtime" / name).exists()
-        own = name.startswith(("astra/astra.h", "astra/tensor.h", "astra/verify.h", "astra/Runtime/", "flatbuffers/")) or "/" not in name or inside
+        own = name.startswith(("astra/astra.h", "astra/gpu.h", "astra/tensor.h", "astra/verify.h", "astra/Runtime/", "flatbuffers/")) or "/" not in name or inside
         return None if own or name.startswith(("sys/", "linux/", "asm/")) else f"the runtime includes {name}"
     target = re.match(r"astra/(\w+)/", name)
     if target and target[1] in LAYERS:

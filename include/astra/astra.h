@@ -376,7 +376,8 @@ enum { ASTRA_FUNCTION_DETERMINISTIC = 1, ASTRA_FUNCTION_EFFECTS = 2 };
  *
  * It is called on the thread that runs the call: the caller's inside submit, a worker, or whoever waits there; by
  * several threads at once where several calls are in flight. It must not throw, and must not call functions that wait
- * for calls, or those of the session at hand. Calls of a GPU wait, copy its inputs to the host and its outputs back. */
+ * for calls, or those of the session at hand. Calls of a GPU wait, copy its inputs to the host and its outputs back,
+ * unless it has a way of its own there (astra/gpu.h). */
 typedef astra_status (*astra_function_fn)(void *self, const astra_tensor *inputs, uint32_t num_inputs,
                                           const astra_tensor *outputs, uint32_t num_outputs, astra_diag *diag);
 /* From now on bundles that call the function `name` are loaded with this one, in place of one that was registered

@@ -1,12 +1,14 @@
 //===- StandIn.cpp: a driver without a GPU -----------------------------------===//
 // Takes:    the calls of the drivers' APIs that lib/Runtime/src/Driver.h names, bundles (StandIn.h, or the variable
-//           ASTRA_STAND_IN_BUNDLE; ASTRA_STAND_IN_FAULT=call:n:error and ASTRA_STAND_IN_DELAY for programs).
+//           ASTRA_STAND_IN_BUNDLE; ASTRA_STAND_IN_FAULT=call:n:error, ASTRA_STAND_IN_DELAY and ASTRA_STAND_IN_DEVICES
+//           for programs).
 // Gives:    what the drivers say they give: streams that run by themselves, events, memory of its own.
 // Keeps:    device addresses are no addresses of the host: whoever follows one crashes. Memory begins as rubbish. Calls
 //           need a context that is current. A lost device gives its error to every call.
 // Does not: share a line with the runtime. It says nothing of a real driver or GPU.
 #include "StandIn.h"
 #include "Builds.h"
+#include "Faults.h"
 #include "astra/Emulator/Emulator.h"
 #include "format/Format.h"
 #include "format/manifest_generated.h"
@@ -77,11 +79,6 @@ struct Context {
   int device;
   int retained = 0;
 };
-struct Fault {
-  std::string call;
-  int64_t left;
-  int error;
-};
 
 struct Driver {
   std::mutex mutex;
@@ -89,7 +86,7 @@ struct Driver {
   int count = 2, sm = 90, versions[2] = {13000, 60300000};
   std::string gfx = "gfx942:sramecc+:xnack-";
   std::vector<std::unique_ptr<Build>> builds;
-  std::vector<Fault> faults;
+  Faults faults;
   std::map<std::string, int64_t> calls;
   std::set<int64_t> held; // numbers of streams; -1 all
   unsigned delay = 0;
@@ -109,12 +106,8 @@ struct Driver {
       std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
       if (!bytes.empty()) add(bytes.data(), bytes.size(), false);
     }
-    if (const char *fault = getenv("ASTRA_STAND_IN_FAULT")) {
-      char call[64];
-      long n;
-      int error;
-      if (sscanf(fault, "%63[^:]:%ld:%d", call, &n, &error) == 3) faults.push_back({call, n, error});
-    }
+    faults.addFrom("ASTRA_STAND_IN_FAULT");
+    if (const char *devices = getenv("ASTRA_STAND_IN_DEVICES")) count = std::min(atoi(devices), 4);
     if (const char *late = getenv("ASTRA_STAND_IN_DELAY")) delay = unsigned(atoi(late));
   }
   void add(const void *data, uint64_t bytes, bool isDirect);
@@ -122,17 +115,6 @@ struct Driver {
     for (auto &b : builds)
       if (b->image) munmap(b->image, b->imageBytes);
     builds.clear();
-  }
-  /// With the mutex locked: the error that a fault wants of this call now, or 0.
-  int injected(const char *call) {
-    for (size_t i = 0; i < faults.size(); ++i)
-      if ((faults[i].call.empty() && strcmp(call, "kernel")) || faults[i].call == call)
-        if (faults[i].left-- == 0) {
-          int error = faults[i].error;
-          faults.erase(faults.begin() + long(i));
-          return error;
-        }
-    return 0;
   }
   void lose(int device, int error) {
     if (isLoss(error) && !lost[device]) lost[device] = error;
@@ -228,7 +210,7 @@ template <typename F> int call(Flavour flavour, const char *name, Needs needs, F
   Driver &d = driver();
   std::unique_lock lock(d.mutex);
   d.calls[name]++, d.calls[""]++;
-  int device = currentDevice(flavour), error = d.injected(name);
+  int device = currentDevice(flavour), error = d.faults.take(name);
   if (error) {
     if (device < 0 || !isLoss(error)) return error;
     d.lose(device, error);
@@ -335,7 +317,7 @@ int runKernel(int device, const Launched &l) {
   {
     std::lock_guard lock(d.mutex);
     if (d.lost[device]) return Ok;
-    if (int error = d.injected("kernel")) return error;
+    if (int error = d.faults.take("kernel")) return error;
     seed = d.seed++;
     // The drivers know allocations, not buffers: one ends where the next argument's begins.
     for (size_t i = 0; i < l.buffers.size(); ++i) {
@@ -659,7 +641,7 @@ void standInBundle(const void *data, uint64_t bytes, bool isDirect) {
 }
 void standInFail(const char *call, int64_t n, int error) {
   std::lock_guard lock(driver().mutex);
-  driver().faults.push_back({call, n, error});
+  driver().faults.add(call, n, error);
 }
 void standInHold(int64_t stream) {
   std::lock_guard lock(driver().mutex);
@@ -693,6 +675,17 @@ void standInMachine(int devices, int sm, const char *gfx, int cudaVersion, int h
   if (gfx) d.gfx = gfx;
   if (cudaVersion) d.versions[0] = cudaVersion;
   if (hipVersion) d.versions[1] = hipVersion;
+}
+void *standInPlace(const void *p, uint64_t bytes) {
+  std::lock_guard lock(driver().mutex);
+  uint64_t offset;
+  Memory *m = driver().find(p, offset);
+  return m && reinterpret_cast<uintptr_t>(m->host) != reinterpret_cast<uintptr_t>(p) - offset ? driver().place(p, bytes)
+                                                                                              : nullptr;
+}
+int standInDevice() {
+  std::lock_guard lock(driver().mutex);
+  return currentDevice(contextStack.empty() ? Hip : Cuda);
 }
 void standInNoDevice() {
   std::lock_guard lock(driver().mutex);

@@ -26,6 +26,10 @@ int64_t standInCalls(const char *call);
 int64_t standInLive();
 /// Which devices there are; 0 or null leaves what is. Begins with 2 devices, sm_90, gfx942, drivers 13000 and 60300000.
 void standInMachine(int devices, int sm, const char *gfx, int cudaVersion, int hipVersion);
+/// Where bytes of a device's memory are on the host; null if they are none, or leave what was allocated.
+void *standInPlace(const void *p, uint64_t bytes);
+/// The device that is current on this thread: 0 to 3 of CUDA, 4 to 7 of HIP, -1 if none is.
+int standInDevice();
 /// No device at all.
 void standInNoDevice();
 }

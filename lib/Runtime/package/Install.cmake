@@ -12,7 +12,7 @@ function(astra_install_library target component)
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endfunction()
 
-set(astra_headers astra.h astra.hpp async.hpp lapack.h ops.def ops.h ops.hpp ranks.h tensor.h tensor.hpp text.h)
+set(astra_headers astra.h astra.hpp async.hpp gpu.h lapack.h ops.def ops.h ops.hpp ranks.h tensor.h tensor.hpp text.h)
 set(astra_pkg_config astra-lapack astra-ops astra-ranks astra-rt astra-text)
 astra_install_library(AstraRuntime runtime)
 astra_install_library(AstraRuntimeStatic development)

@@ -419,9 +419,16 @@ Status astra::rt::runCall(astra_session *session, astra_stream *stream, bool aft
               session->trace,
               session->traceSelf,
               error,
-              session->lane};
+              session->lane,
+              &session->room};
   Status status = frame.runAll();
   session->launched = frame.launched;
+  if (!status) {
+    status = frame.quiet();
+  } else {
+    frame.diag = nullptr; // the first failure is the one that counts
+    frame.quiet();
+  }
   if (!status) status = moveStaged(session, stream->queue, true, error);
   return status ? status : writeExtents(session, e, error);
 }

@@ -83,6 +83,10 @@ Status settle(astra_device *device, void *queue, astra_diag *diag);
 /// Memory of the host that a GPU's driver has pinned (GpuDevice.cpp).
 Status pin(astra_device *device, uint64_t bytes, void *&out, astra_diag *diag);
 void unpin(astra_device *device, void *memory);
+/// Zeros in a GPU's memory, in the order of the queue.
+Status clear(astra_device *device, void *queue, void *to, uint64_t bytes, astra_diag *diag);
+/// fn(arg) while a GPU is current on this thread.
+Status within(astra_device *device, Status (*fn)(void *arg), void *arg);
 
 /// ASTRA_DEVICE_LOST for a GPU whose context is broken.
 Status checkDevice(const astra_device *device, astra_diag *diag);

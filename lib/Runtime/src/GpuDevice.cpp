@@ -342,6 +342,16 @@ void astra::rt::unpin(astra_device *device, void *memory) {
   giveBack(device, [&](DriverCalls &c) { return c.unpin(memory); });
 }
 
+Status astra::rt::clear(astra_device *device, void *queue, void *to, uint64_t bytes, astra_diag *diag) {
+  if (bytes == 0) return ASTRA_OK;
+  return drive(device, "to fill memory", diag, [&](DriverCalls &c) { return c.fill(to, 0, bytes, queue); });
+}
+
+Status astra::rt::within(astra_device *device, Status (*fn)(void *arg), void *arg) {
+  Current current(*device->gpu);
+  return fn(arg);
+}
+
 namespace {
 
 Status copy(astra_device *device, void *queue, Way way, void *to, const void *from, uint64_t bytes, astra_diag *diag) {

@@ -8,6 +8,7 @@
 #include "DType.h"
 #include "FreeBlocks.h"
 #include "Reader.h"
+#include "astra/gpu.h"
 
 namespace astra::rt {
 
@@ -51,6 +52,9 @@ struct HostFunction {
   astra_function_fn fn; ///< null: none
   void *self;
   uint32_t flags;
+  astra_gpu_function_fn gpu; ///< on a GPU's memory; null: by copies
+  astra_gpu_settle_fn settle;
+  void *settleSelf;
 };
 struct RegisteredFunction : HostFunction {
   RegisteredFunction *next;

@@ -142,7 +142,7 @@ Status Frame::launch(const fmt::Launch &l) {
   event.name = kernel->name()->c_str();
   event.begin_ns = nowNs();
   Status status = loaded.device->type.launch(loaded.device, request, diag);
-  if (!status) status = loaded.device->type.settle(loaded.device, queue, diag);
+  if (!status) status = settle();
   event.end_ns = nowNs();
   event.items = items, event.bytes = bytes, event.flops = flops;
   const char *origins[fmt::kMaxOrigins];
@@ -167,76 +167,13 @@ Status Frame::copy(const fmt::Copy &c) {
   if (trace) event.begin_ns = nowNs();
   Status status = loaded.device->type.copy(loaded.device, queue, Way::On, dst, src, bytes, diag);
   if (!trace) return status;
-  if (!status) status = loaded.device->type.settle(loaded.device, queue, diag);
+  if (!status) status = settle();
   event.size = sizeof(event);
   event.name = "copy";
   event.end_ns = nowNs();
   event.items = 1, event.bytes = int64_t(bytes), event.flops = 0;
   trace(traceSelf, &event);
   return status;
-}
-
-/// Extents as they are now; the function sees nothing but these tensors.
-Status Frame::give(const fmt::External &x, HostCall &call) {
-  call.function = &loaded.functions[x.function()];
-  call.name = loaded.bundle->manifest().functions()->Get(x.function())->name()->c_str();
-  call.inputs = x.inputs(), call.count = x.tensors()->size(), call.bytes = 0;
-  for (uint32_t i = 0; i < call.count; i++) {
-    const fmt::HostTensor *t = x.tensors()->Get(i);
-    astra_tensor &to = call.tensors[i] = {};
-    uint32_t rank = t->shape() ? t->shape()->size() : 0;
-    for (uint32_t k = 0; k < rank; k++)
-      if (Status s = evaluate(*loaded.bundle, t->shape()->Get(k), dims, call.shapes[i][k], diag)) return s;
-    to.size = sizeof(to), to.dtype = static_cast<int32_t>(t->dtype()), to.ndim = int32_t(rank);
-    to.shape = call.shapes[i], to.data = buffers[t->buffer()];
-    uint64_t end;
-    if (!denseBytes(*dtypeOf(to.dtype), to.shape, rank, to.data_bytes) ||
-        to.data_bytes > memory.bufferBytes[t->buffer()] || !add(call.bytes, to.data_bytes, end) ||
-        !roundUp(end, fmt::kAlign, call.bytes))
-      return malformed(diag, "a tensor of the function '%.64s' leaves its buffer; the compiler made a mistake",
-                       call.name);
-  }
-  return ASTRA_OK;
-}
-
-/// A GPU's tensors are copied to the host, when what is before them in the queue has ended, and back.
-Status Frame::external(const fmt::External &x) {
-  astra_device *device = loaded.device;
-  if (lane && x.beside()) {
-    if (Status s = wait(Lane::kMost - 1)) return s;
-    if (Status s = give(x, lane->next())) return s;
-    launched = true;
-    lane->start(trace, traceSelf);
-    return ASTRA_OK;
-  }
-  if (Status s = wait(0)) return s;
-  HostCall call;
-  if (Status s = give(x, call)) return s;
-  Heap &heap = loaded.runtime->heap;
-  uint8_t *host = nullptr;
-  if (device->gpu && call.bytes && !(host = static_cast<uint8_t *>(heap.allocate(call.bytes, fmt::kAlign, false))))
-    return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the tensors of the function '%.64s'", call.name);
-  Status s = ASTRA_OK;
-  auto move = [&](Way way, uint32_t from, uint32_t to) {
-    for (uint32_t i = from; i < to && !s; i++) {
-      void *there = buffers[x.tensors()->Get(i)->buffer()], *here = call.tensors[i].data;
-      if (call.tensors[i].data_bytes)
-        s = device->type.copy(device, queue, way, way == Way::In ? there : here, way == Way::In ? here : there,
-                              call.tensors[i].data_bytes, diag);
-    }
-    if (!s) s = device->type.settle(device, queue, diag);
-  };
-  uint64_t offset = 0;
-  for (uint32_t i = 0; host && i < call.count; i++) {
-    call.tensors[i].data = host + offset;
-    offset = (offset + call.tensors[i].data_bytes + fmt::kAlign - 1) / fmt::kAlign * fmt::kAlign;
-  }
-  if (host) move(Way::Out, 0, call.inputs);
-  launched = true;
-  if (!s) s = call.run(trace, traceSelf, diag);
-  if (host && !s) move(Way::In, call.inputs, call.count);
-  heap.release(host, call.bytes, fmt::kAlign);
-  return s;
 }
 
 Status Frame::wait(uint32_t left) {
@@ -257,7 +194,7 @@ Status Frame::runAll() {
 Status Frame::fetch(void *to, uint32_t buffer, uint64_t bytes) {
   astra_device *device = loaded.device;
   if (Status s = device->type.copy(device, queue, Way::Out, to, buffers[buffer], bytes, diag)) return s;
-  return device->type.settle(device, queue, diag);
+  return settle();
 }
 
 Status Frame::readDim(const fmt::ReadDim &r) {

@@ -40,17 +40,24 @@ struct Frame {
   astra_trace_fn trace;
   void *traceSelf;
   astra_diag *diag;
-  Lane *lane = nullptr;  ///< for functions of the host that run beside; null: they run where they stand
-  bool launched = false; ///< something may have been written
+  Lane *lane = nullptr;                   ///< for functions of the host that run beside; null: they run where they stand
+  DeviceMemory *room = nullptr;           ///< of functions on a GPU's memory
+  bool launched = false;                  ///< something may have been written
+  astra_gpu_settle_fn settling = nullptr; ///< of functions whose work may still be in the queue
+  void *settlingSelf = nullptr;
 
   Status run(uint32_t program);
   /// The first program; whatever comes of it, no call runs on.
   Status runAll();
+  /// Waits for what functions have put into the queue; what is behind it there has not ended.
+  Status quiet();
+  /// Waits for all of the queue.
+  Status settle();
 
 private:
   Status launch(const fmt::Launch &launch);
   Status copy(const fmt::Copy &copy);
-  [[gnu::cold]] Status external(const fmt::External &call); // small rather than fast
+  [[gnu::cold]] Status external(const fmt::External &call); // External.cpp; small rather than fast
   /// What the function is given.
   [[gnu::cold]] Status give(const fmt::External &x, HostCall &call);
   /// Until so many calls at most run beside.

@@ -10,9 +10,24 @@
 
 using namespace astra::rt;
 
-Status HostCall::run(astra_trace_fn trace, void *traceSelf, astra_diag *diag) {
+Status astra::rt::functionFailed(const char *name, Status status, astra_diag &said, astra_diag *diag) {
+  said.text[sizeof(said.text) - 1] = 0;
+  bool stays = status == ASTRA_PEER_LOST || status == ASTRA_PEER_DIFFERS || status == ASTRA_DEVICE_LOST;
+  return fail(diag, stays ? status : Status(ASTRA_FUNCTION_FAILED), "function '%.64s' failed: %.400s", name,
+              *said.text ? said.text : "it does not say why");
+}
+
+void HostCall::report(uint64_t begin, astra_trace_fn trace, void *traceSelf) const {
   astra_trace_event event{};
-  event.begin_ns = nowNs();
+  event.size = sizeof(event);
+  event.begin_ns = begin, event.end_ns = nowNs();
+  event.name = name;
+  event.items = 1, event.bytes = int64_t(bytes), event.flops = -1;
+  trace(traceSelf, &event);
+}
+
+Status HostCall::run(astra_trace_fn trace, void *traceSelf, astra_diag *diag) {
+  uint64_t begin = nowNs();
   astra_diag said{};
   said.size = sizeof(said);
   Status own;
@@ -20,18 +35,8 @@ Status HostCall::run(astra_trace_fn trace, void *traceSelf, astra_diag *diag) {
     FloatEnvironment environment;
     own = function->fn(function->self, tensors, inputs, tensors + inputs, count - inputs, &said);
   }
-  if (own) {
-    said.text[sizeof(said.text) - 1] = 0;
-    bool ofPeer = own == ASTRA_PEER_LOST || own == ASTRA_PEER_DIFFERS;
-    return fail(diag, ofPeer ? own : Status(ASTRA_FUNCTION_FAILED), "function '%.64s' failed: %.400s", name,
-                *said.text ? said.text : "it does not say why");
-  }
-  if (!trace) return ASTRA_OK;
-  event.size = sizeof(event);
-  event.end_ns = nowNs();
-  event.name = name;
-  event.items = 1, event.bytes = int64_t(bytes), event.flops = -1;
-  trace(traceSelf, &event);
+  if (own) return functionFailed(name, own, said, diag);
+  if (trace) report(begin, trace, traceSelf);
   return ASTRA_OK;
 }
 

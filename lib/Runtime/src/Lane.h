@@ -22,7 +22,12 @@ struct HostCall {
   /// In the floating point environment of kernels; a failure is a sentence with the function's name. Traced if `trace`
   /// is not null.
   Status run(astra_trace_fn trace, void *traceSelf, astra_diag *diag);
+  /// To the trace: it has run since then.
+  void report(uint64_t begin, astra_trace_fn trace, void *traceSelf) const;
 };
+
+/// What a function said, as the status of the call that it is part of.
+Status functionFailed(const char *name, Status status, astra_diag &said, astra_diag *diag);
 
 /// Used by one thread at a time.
 class Lane {

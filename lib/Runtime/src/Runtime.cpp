@@ -110,8 +110,21 @@ astra_status astra_runtime_register(astra_runtime *runtime, const char *name, as
     memcpy(f->name(), name, length);
     runtime->functions = f;
   }
-  f->fn = fn, f->self = self, f->flags = flags;
+  static_cast<HostFunction &>(*f) = {fn, self, flags, nullptr, nullptr, nullptr};
   return ASTRA_OK;
+}
+
+astra_status astra_runtime_register_gpu(astra_runtime *runtime, const char *name, astra_gpu_function_fn fn,
+                                        astra_gpu_settle_fn settle, void *settle_self, astra_diag *diag) {
+  if (Status s = checkHandle(runtime, "the runtime", diag)) return s;
+  Lock lock(runtime->registry);
+  for (RegisteredFunction *f = runtime->functions; f; f = f->next)
+    if (name && f->fn && strcmp(f->name(), name) == 0) {
+      f->gpu = fn, f->settle = settle, f->settleSelf = settle_self;
+      return ASTRA_OK;
+    }
+  return fail(diag, ASTRA_UNKNOWN_NAME, "no function '%.64s' is registered; register the one of the host first",
+              name ? name : "");
 }
 
 astra_status astra_device_init(astra_device **out, astra_runtime *runtime, const char *name,

@@ -86,6 +86,7 @@ struct astra_session : astra::rt::Handle {
   // Memory of calls, kept from call to call.
   astra::rt::Array<astra::rt::RoutineMemory> memories; ///< per entry
   astra::rt::DeviceMemory arena, scratch, staging;
+  astra::rt::DeviceMemory room;      ///< of functions on a GPU's memory
   astra::rt::Array<uint8_t> packing; ///< of a GPU: for what is not row-major
   astra::rt::Lane *lane = nullptr;   ///< if programs have calls beside them, on the host
   astra::rt::Array<int64_t> dims;

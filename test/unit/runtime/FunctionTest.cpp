@@ -4,6 +4,7 @@
 // Checks:   what a function sees and gives, in the order of the kernels; how it fails; what is refused, and when.
 #include "Client.h"
 #include "astra/astra.hpp"
+#include "astra/gpu.h"
 
 #include <atomic>
 #include <chrono>
@@ -80,6 +81,7 @@ struct Ten {
   std::atomic<int64_t> elements = -1;
   const char *fails = nullptr;
   astra_status status = ASTRA_NOT_READY; // then: any
+  void *more = nullptr;                  // of a test
   static astra_status run(void *self, const astra_tensor *in, uint32_t inputs, const astra_tensor *out,
                           uint32_t outputs, astra_diag *diag) {
     auto &ten = *static_cast<Ten *>(self);
@@ -459,6 +461,137 @@ TEST_P(FunctionsOnGpu, AreGivenCopiesInTheOrderOfTheStream) {
     EXPECT_EQ(info.waits_on_host, 1);
   }
   EXPECT_EQ(standInLive(), 0);
+}
+/// u = 10 t by the bundle's own kernels, n by a copy from the host, with a copy and zeros between. It waits for
+/// nothing.
+struct TenOnGpu {
+  int calls = 0, settled = 0;
+  const char *fails = nullptr, *settleFails = nullptr;
+  astra_status status = ASTRA_PEER_LOST;
+  void *mark = nullptr;
+  float count = 0;
+  static astra_status run(void *self, const astra_gpu_call *gpu, const astra_tensor *in, uint32_t,
+                          const astra_tensor *out, uint32_t, astra_diag *diag) {
+    auto &ten = *static_cast<TenOnGpu *>(static_cast<Ten *>(self)->more);
+    if (ten.calls++ == 0) EXPECT_FALSE(standInPlace(&ten, 1));
+    if (ten.fails) return std::snprintf(diag->text, sizeof(diag->text), "%s", ten.fails), ten.status;
+    EXPECT_TRUE(!in->data_bytes || standInPlace(in->data, in->data_bytes));
+    EXPECT_EQ(standInDevice(), (strcmp(gpu->driver, "hip") ? 0 : 4) + gpu->number);
+    int64_t n = in->shape[0];
+    uint64_t bytes = (in->data_bytes + 255) / 256 * 256;
+    void *at = nullptr;
+    EXPECT_EQ(gpu->room(gpu, 4 * bytes + 1, &at, diag), ASTRA_OK) << diag->text;
+    char *two = static_cast<char *>(at), *four = two + bytes, *eight = four + bytes, *same = eight + bytes;
+    auto add = [&](void *a, void *b, void *to) {
+      void *vectors[] = {a, b, to};
+      if (n) EXPECT_EQ(gpu->run(gpu, "add", vectors, 3, n, diag), ASTRA_OK) << diag->text;
+    };
+    EXPECT_EQ(gpu->zero(gpu, same, in->data_bytes, diag), ASTRA_OK);
+    add(in->data, same, two); // t + 0
+    EXPECT_EQ(gpu->copy(gpu, same, two, in->data_bytes, diag), ASTRA_OK);
+    add(in->data, same, two), add(two, two, four);
+    EXPECT_EQ(gpu->copy(gpu, same, four, in->data_bytes, diag), ASTRA_OK);
+    add(four, same, eight), add(eight, two, out[0].data);
+    ten.count = float(n);
+    EXPECT_EQ(gpu->write(gpu, out[1].data, &ten.count, 4, diag), ASTRA_OK);
+    if (!ten.mark) EXPECT_EQ(gpu->mark(gpu, &ten.mark, diag), ASTRA_OK);
+    return ASTRA_OK;
+  }
+  static astra_status settle(void *self, const astra_gpu_call *gpu, astra_diag *diag) {
+    auto &ten = *static_cast<TenOnGpu *>(self);
+    ten.settled++;
+    while (ten.mark && gpu->reached(gpu, ten.mark) == ASTRA_NOT_READY) std::this_thread::yield();
+    if (ten.mark) gpu->unmark(gpu, std::exchange(ten.mark, nullptr));
+    if (!ten.settleFails) return ASTRA_OK;
+    return std::snprintf(diag->text, sizeof(diag->text), "%s", ten.settleFails), ten.status;
+  }
+};
+
+TEST_P(FunctionsOnGpu, MayWorkOnItsMemory) {
+  Bytes bytes = deviceBundle(addCall);
+  standInReset();
+  standInBundle(bytes.data(), bytes.size(), true);
+  {
+    Ten ten;
+    TenOnGpu own;
+    ten.more = &own;
+    Machine m(1, nullptr, bytes, GetParam(), [&](astra_runtime *runtime) {
+      Diag diag;
+      EXPECT_FAIL(ASTRA_UNKNOWN_NAME, "no function 'f' is registered; register the one of the host first",
+                  astra_runtime_register_gpu(runtime, "f", TenOnGpu::run, TenOnGpu::settle, &own, &diag));
+      with(ten)(runtime);
+      EXPECT_OK(astra_runtime_register_gpu(runtime, "f", TenOnGpu::run, TenOnGpu::settle, &own, &diag));
+    });
+    Diag &diag = m.diag;
+    std::string copyOut = strcmp(GetParam(), "cuda:0") ? "hipMemcpyDtoHAsync" : "cuMemcpyDtoHAsync_v2";
+    int calls = 0;
+    for (size_t n : {size_t(5), size_t(0), size_t(300), size_t(5)}) {
+      int64_t before = standInCalls(copyOut.c_str());
+      standInDelay(100); // what is queued is not done at once
+      expectTwentyOne(m, n);
+      EXPECT_EQ(own.calls, ++calls);
+      EXPECT_EQ(own.settled, calls);
+      EXPECT_EQ(standInCalls(copyOut.c_str()) - before, n ? 2 : 1) << "the outputs, and nothing for the function";
+    }
+    EXPECT_EQ(ten.calls, 0);
+    std::vector<float> x(3, 1), z(3), count(1);
+    auto run = [&] { return m.run("call", {tensor(x, {3})}, {tensor(z, {3}), tensor(count, {})}); };
+    own.settleFails = "rank 1 has died";
+    EXPECT_EQ(run(), ASTRA_PEER_LOST);
+    EXPECT_STREQ(m.diag.text, "rank 1 has died");
+    EXPECT_EQ(run(), ASTRA_STATE_LOST);
+    EXPECT_OK(astra_session_reset(m.session, &diag));
+    own.settleFails = nullptr, own.fails = "no";
+    EXPECT_EQ(run(), ASTRA_PEER_LOST);
+    EXPECT_STREQ(m.diag.text, "function 'f' failed: no");
+    EXPECT_EQ(own.settled, own.calls) << "after a failure too";
+    own.status = ASTRA_INVALID_ARGUMENT;
+    EXPECT_OK(astra_session_reset(m.session, &diag));
+    EXPECT_EQ(run(), ASTRA_FUNCTION_FAILED);
+    EXPECT_OK(astra_session_reset(m.session, &diag));
+    own.fails = nullptr;
+    expectTwentyOne(m, 3);
+    // With a trace each event has ended when it is told.
+    std::vector<std::string> seen;
+    EXPECT_OK(astra_session_set_trace(
+        m.session,
+        [](void *self, const astra_trace_event *e) { static_cast<decltype(seen) *>(self)->push_back(e->name); },
+        &seen));
+    expectTwentyOne(m, 3);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), "f"), 1);
+  }
+  EXPECT_EQ(standInLive(), 0);
+}
+
+TEST_P(FunctionsOnGpu, RunOnlyEntriesOfVectors) {
+  Bytes bytes = deviceBundle(addCall);
+  standInReset();
+  standInBundle(bytes.data(), bytes.size(), true);
+  Ten ten;
+  static const char *entry;
+  static uint32_t vectors;
+  auto fn = [](void *, const astra_gpu_call *gpu, const astra_tensor *, uint32_t, const astra_tensor *out, uint32_t,
+               astra_diag *diag) {
+    void *all[] = {out->data, out->data, out->data, out->data};
+    return gpu->run(gpu, entry, all, vectors, 1, diag);
+  };
+  Machine m(1, nullptr, bytes, GetParam(), [&](astra_runtime *runtime) {
+    Diag diag;
+    with(ten)(runtime);
+    EXPECT_OK(astra_runtime_register_gpu(runtime, "f", fn, nullptr, nullptr, &diag));
+  });
+  std::vector<float> x(3, 1), z(3), count(1);
+  for (auto [name, number] :
+       {std::pair("none", 3u), std::pair("add", 2u), std::pair("accumulate", 2u), std::pair("call", 3u)}) {
+    entry = name, vectors = number;
+    EXPECT_EQ(m.run("call", {tensor(x, {3})}, {tensor(z, {3}), tensor(count, {})}), ASTRA_FUNCTION_FAILED);
+    EXPECT_NE(
+        std::string(m.diag.text)
+            .find("the bundle has no entry '" + std::string(name) + "' of " + std::to_string(number) + " vectors"),
+        std::string::npos)
+        << m.diag.text;
+    EXPECT_EQ(astra_session_reset(m.session, &m.diag), ASTRA_OK);
+  }
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, FunctionsOnGpu, testing::Values("cuda:0", "hip:0"),
                          [](const auto &i) { return std::string(i.param, 3) == "hip" ? "Hip" : "Cuda"; });
