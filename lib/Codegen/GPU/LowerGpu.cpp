@@ -26,7 +26,7 @@ static bool hasFastMath(llvm::Module &m) {
   return false;
 }
 
-/// Bytes of the shared arrays that a kernel uses.
+/// Bytes of the shared arrays that a kernel uses, one behind another where the launch gives them (BuildGpu.cpp).
 static uint64_t sharedBytes(llvm::Module &m, const llvm::Function &kernel) {
   uint64_t bytes = 0;
   for (llvm::GlobalVariable &g : m.globals()) {
@@ -40,7 +40,9 @@ static uint64_t sharedBytes(llvm::Module &m, const llvm::Function &kernel) {
       else
         users.append(u->user_begin(), u->user_end());
     }
-    if (used) bytes += m.getDataLayout().getTypeAllocSize(g.getValueType());
+    if (!used) continue;
+    bytes = llvm::alignTo(bytes, g.getAlign().valueOrOne());
+    bytes = llvm::alignTo(bytes + m.getDataLayout().getTypeAllocSize(g.getValueType()), 64);
   }
   return bytes;
 }
