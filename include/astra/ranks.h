@@ -3,8 +3,8 @@
  * Gives:    the collectives of bundles that were compiled for a mesh (docs/distributed.md), registered with a runtime.
  * Keeps:    the conventions of astra.h. Engines move bytes and nothing else: every sum is computed here, in the order
  * of the mesh, so that the bits do not depend on the number of ranks or on the engine. Does not: start processes
- * (astra-launch, mpirun, srun and torchrun do), open sockets. The library needs libc and the loader alone; it opens MPI
- * by name where it is asked for.
+ * (astra-launch, mpirun, srun and torchrun do), open sockets. The library needs libc and the loader alone; it opens
+ * MPI, NCCL and RCCL by name where it is asked for.
  *
  * A rank is one process (or one thread, see astra_ranks_init_threads) of a job of R; a mesh has M logical shards, and R
  * divides M. Rank r runs the shards r * M / R ... (r + 1) * M / R - 1.
@@ -16,7 +16,7 @@
 #ifndef ASTRA_RANKS_H
 #define ASTRA_RANKS_H
 
-#include "astra/astra.h"
+#include "astra/gpu.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,6 +50,15 @@ typedef struct astra_engine {
   void (*stop)(void *self);
   /* The end; other ranks may still receive what was sent. */
   void (*close)(void *self);
+  /* Of an engine that moves memory of GPUs; NULL, or a struct that ends before: it does not, and the runtime copies.
+   * Puts the transfers, whose data is the GPU's memory, into the queue of `gpu` and returns; without any it may get
+   * ready for them. All ranks call it the first time together. */
+  astra_status (*exchange_gpu)(void *self, const astra_gpu_call *gpu, const astra_transfer *sends, uint32_t num_sends,
+                               const astra_transfer *receives, uint32_t num_receives, int32_t timeout, int32_t *peer,
+                               astra_diag *diag);
+  /* Returns when all that was put into the queue has ended, or has been ended since it failed: as `exchange`, where
+   * the time begins when the GPU comes to a transfer. */
+  astra_status (*settle_gpu)(void *self, const astra_gpu_call *gpu, int32_t timeout, int32_t *peer, astra_diag *diag);
 } astra_engine;
 
 /*===- Ranks ------------------------------------------------------------------===*/
@@ -57,8 +66,10 @@ typedef struct astra_engine {
 typedef struct astra_ranks_options {
   size_t size;
   /* "shm": shared memory of one machine. "mpi", "mpi:PATH": an MPI library (Open MPI, MPICH, or one with the standard
-   * ABI). NULL: the environment's variable ASTRA_ENGINE, or what fits the launcher: MPI under mpirun, shared memory
-   * under astra-launch, srun and torchrun, nothing for a program that was started alone, which is the only rank. */
+   * ABI). "nccl", "nccl:PATH", "rccl", "rccl:PATH": memory of NVIDIA's or AMD's GPUs by NCCL or RCCL, that of the host
+   * by what fits the launcher. NULL: the environment's variable ASTRA_ENGINE, or what fits the launcher: MPI under
+   * mpirun, shared memory under astra-launch, srun and torchrun, nothing for a program that was started alone, which is
+   * the only rank. */
   const char *engine;
   /* The program's own, in place of a name; it must outlive the handle, which calls its close. */
   const astra_engine *table;
@@ -75,8 +86,11 @@ ASTRA_API void astra_ranks_free(astra_ranks **ranks);
 
 ASTRA_API int32_t astra_ranks_rank(const astra_ranks *ranks);
 ASTRA_API int32_t astra_ranks_size(const astra_ranks *ranks);
-/* "shm", "mpi (Open MPI v4.1.4)", "threads", "alone"; belongs to the handle. */
+/* "shm", "mpi (Open MPI v4.1.4)", "nccl 2.28.9, shm", "threads", "alone"; belongs to the handle. */
 ASTRA_API const char *astra_ranks_engine(const astra_ranks *ranks);
+/* The number of this process among those that the launcher has started on this machine, 0 if none has: of its GPU. -1:
+ * the launcher does not say. */
+ASTRA_API int32_t astra_ranks_local_rank(void);
 
 /*===- A bundle on ranks -------------------------------------------------------===*/
 

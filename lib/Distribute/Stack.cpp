@@ -12,6 +12,7 @@
 #include "astra/IR/External.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
+#include <set>
 
 using namespace astra;
 using llvm::Error;
@@ -21,7 +22,7 @@ using List = llvm::SmallVector<UOpRef, 8>;
 namespace {
 class Stacking {
 public:
-  explicit Stacking(Module &m) : m(m), c(m.ctx()), b(c), mesh(m.mesh) {}
+  Stacking(Module &m, bool withFolds) : m(m), c(m.ctx()), b(c), mesh(m.mesh), withFolds(withFolds) {}
 
   Error run() {
     std::string name = "shards";
@@ -38,6 +39,8 @@ public:
       if (m.entry(begin.name)) return llvm::createStringError("an entry is called " + begin.name + " already");
       m.entries.push_back(std::move(begin));
     }
+    if (withFolds && !folds.empty())
+      if (auto e = addFolds()) return e;
     m.mesh.form = MeshForm::Stacked;
     return Error::success();
   }
@@ -70,9 +73,32 @@ private:
     return b.reshape(b.shrink(x, zeros, size), x->shape.drop_front());
   }
 
+  /// For each kind and type of what is folded an entry of two vectors: on a GPU engines fold by its kernels.
+  Error addFolds() {
+    std::string name = "folded";
+    while (llvm::any_of(m.dims, [&](UOpRef d) { return d->str == name; })) name += '_';
+    UOpRef n = b.dim(name, 1, mostFolded);
+    m.dims.push_back(n);
+    for (auto [kind, type] : folds) {
+      static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min};
+      Entry e{("mesh_" + llvm::StringRef(kinds[kind]) + "_" + info(type).text).str(), {}, {}, {}};
+      if (m.entry(e.name)) return llvm::createStringError("an entry is called " + e.name + " already");
+      UOpRef x = b.arg(0, type, {n}), y = b.arg(1, type, {n});
+      e.inputs = {{"x", x, {}}, {"y", y, {}}};
+      e.outputs = {{"z", b.bin(ops[kind], x, y), {}}};
+      m.entries.push_back(std::move(e));
+    }
+    return Error::success();
+  }
+  void noteFold(UOpRef n) {
+    DType t = n->dtype;
+    if (isComplex(t)) t = t == DType::C64 ? DType::F32 : DType::F64; // sums, part by part
+    folds.insert({n->ints[0], t});
+  }
+
   std::pair<UOpRef, bool> collective(UOpRef n, UOpRef x) {
     MeshGroup g = llvm::cantFail(parseGroup(n->str));
-    static constexpr const char *kinds[] = {"sum", "prod", "max", "min"};
+    if (n->op == Op::AllReduce || n->op == Op::ReduceScatter) noteFold(n);
     bool isAll = g.size() == mesh.shards();
     MeshAxes over = isAll ? mesh.all() : g.over;
     Type t{n->dtype, {}};
@@ -169,19 +195,24 @@ private:
     return Error::success();
   }
 
+  static constexpr const char *kinds[] = {"sum", "prod", "max", "min"};
+  static constexpr int64_t mostFolded = 1 << 24; ///< elements; engines fold in pieces of 8 MiB
+
   Module &m;
   Context &c;
   Builder b;
   const Mesh &mesh;
+  bool withFolds;
+  std::set<std::pair<int64_t, DType>> folds; ///< kinds and types of what collectives fold
   UOpRef count = nullptr;
   std::vector<UOpRef> leaves, images; // of parameters and states
   Entry begin{"shards_init", {}, {}, {}};
 };
 } // namespace
 
-Error astra::stackShards(Module &m) {
+Error astra::stackShards(Module &m, bool withFolds) {
   if (m.mesh.isEmpty() || m.mesh.form != MeshForm::PerShard) return Error::success();
-  return Stacking(m).run();
+  return Stacking(m, withFolds).run();
 }
 
 std::string astra::meshRecord(const Module &m) {

@@ -73,6 +73,7 @@ Error astra::runStandardPasses(Module &m, const PipelineOptions &options, Run *r
   PassOptions passOptions;
   passOptions.rewrite.ruleLimit = options.ruleLimit;
   passOptions.bucket = options.bucket;
+  passOptions.forGpus = options.gpu || !options.gpus.empty();
   for (const Pass &p : passes()) {
     if (!p.standard) continue;
     if (run) run->begin(p.name);

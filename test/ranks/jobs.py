@@ -70,6 +70,7 @@ class Machine:
         self.bin, self.scratch, self.steps = build / "bin", Path(scratch), steps
         self.launch, self.worker = self.bin / "astra-launch", next(build.glob("**/ranks-worker"))
         self.library = build / "lib/libastra_ranks.so"
+        self.driver, self.nccl = build / "lib/libastra-stand-in.so", build / "lib/libastra-stand-in-nccl.so"
         self.abi = next(Path(build / "venv/lib").glob("libmpi_abi.so.*"), None)
 
     def launchers(self):

@@ -27,14 +27,34 @@ import faults
 import numpy as np
 from jobs import DATA, LAUNCH, PLAIN, ROOT, TENSOR, ZERO, Failure, Job, Machine, Skipped, expect, require
 
+# Of GPUs, whose kernels are run thread by thread here: gradients are scattered, weights gathered; biases are summed whole.
+GPU = ["--mesh=data=4", "--shard", "x=(data, -)", "--shard", "target=(data, -)", "--shard", "w.*=(data, -)"]
+NET = """module @net {
+  dim n in 4..64
+  param @w : f32[8, 6] = splat 0.25
+  param @b : f32[6] = splat 0.5
+  entry @main(%x : f32[n, 8]) -> (%y : f32[n, 6]) {
+    %p = contract %x[i, k], @w[k, j] -> [i, j] sum [k]
+    %r = reshape @b [1, 6]
+    %e = expand %r [n, 6]
+    %y = add %p, %e
+  }
+}
+"""
+
+# What the engine calls of NCCL and RCCL: nothing that takes a ncclRedOp_t, and no collective of theirs.
+NCCL = {"ncclGetVersion", "ncclGetUniqueId", "ncclCommInitRankConfig", "ncclCommFinalize", "ncclCommDestroy", "ncclCommAbort",
+        "ncclCommGetAsyncError", "ncclGetErrorString", "ncclGroupStart", "ncclGroupEnd", "ncclSend", "ncclRecv"}  # fmt: skip
+
+
 class Tests(Machine):
-    def meets(self, name, ranks, through=None):
+    def meets(self, name, ranks, through=None, called=None):
         launcher = self.launchers().get(name)
         if not launcher:
             raise Skipped(f"{name} is not here")
         command, env, engine = launcher
         if through:
-            env, engine = {"ASTRA_ENGINE": through}, through
+            env, engine = {"ASTRA_ENGINE": through}, called or through
         job = Job(*command(ranks), self.worker, env=env)
         expect("exit code", (job.code, job.err[-300:] if job.code else ""), (0, ""))
         lines = sorted(line for line in job.out.splitlines() if line.startswith("rank"))
@@ -120,11 +140,107 @@ class Tests(Machine):
     def no_arithmetic(self):
         """Names that an engine could look up, and what it does look up."""
         names = subprocess.run(["strings", "-n", "4", self.library], capture_output=True, text=True, check=True).stdout.split("\n")
-        used = sorted({n for n in names if re.fullmatch(r"(MPI|PMPI|nccl)_?[A-Z]\w+", n)})
+        used = sorted({n for n in names if re.fullmatch(r"(MPI|PMPI|p?nccl)_?[A-Z]\w+", n)})
         allowed = {"MPI_Init_thread", "MPI_Initialized", "MPI_Finalize", "MPI_Get_library_version", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_dup",
-                   "MPI_Comm_set_errhandler", "MPICH", "MPI_LOCALNRANKS", "MPIR_Process_lock", "MPI_Isend", "MPI_Irecv", "MPI_Test", "MPI_Error_string", "MPI_Abi_get_version"}  # fmt: skip
+                   "MPI_Comm_set_errhandler", "MPICH", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "MPIR_Process_lock", "MPI_Isend", "MPI_Irecv", "MPI_Test", "MPI_Error_string", "MPI_Abi_get_version"} | NCCL  # fmt: skip
         expect("functions of engines", set(used) - allowed, set())
-        expect("that it looks up some", "MPI_Isend" in used, True)
+        expect("that it looks up some", "MPI_Isend" in used and set(used) >= NCCL, True)
+
+    # NCCL and RCCL: a stand-in of the library, and one of the driver whose kernels are host builds.
+
+    def real_nccl(self):
+        """Its library has every name that the engine looks up; no GPU is needed for that."""
+        found = next((f for place in ("/usr/local/cuda*/lib*", "/usr/lib/x86_64-linux-gnu") for f in sorted(Path("/").glob(place.lstrip("/") + "/libnccl.so.2"))), None)
+        if not found:
+            raise Skipped("there is no libnccl.so.2")
+        job = Job(self.worker, env={"ASTRA_ENGINE": f"nccl:{found}"})
+        expect("exit code", (job.code, job.err), (0, ""))
+        require("what it says", job.out, r"^rank 0 of 1, nccl 2\.\d+\.\d+, alone: 1000$")
+
+    def other_nccl(self, source, sentence):
+        """A library that a compiler makes of a line of C."""
+        library = self.scratch / "libother.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library], input=source, text=True, check=True)
+        self.wrong({"ASTRA_ENGINE": f"nccl:{library}"}, sentence)
+
+    def gpu_bundle(self):
+        path = self.scratch / "gpu.astra"
+        if not path.exists():
+            random = np.random.default_rng(3)
+            np.save(self.scratch / "rows.npy", random.standard_normal((16, 8)).astype(np.float32))
+            np.save(self.scratch / "aims.npy", random.standard_normal((16, 6)).astype(np.float32))
+            (self.scratch / "net.uop").write_text(NET)
+            targets = ",".join(["cpu:x86-64-v3", *(t for gpu in ("cuda:sm_90", "hip:gfx942") for t in (gpu, "emu:" + gpu))])
+            job = Job(self.bin / "astra-compile", self.scratch / "net.uop", "-o", path, "-j", 2, "--quiet", "--train", "--loss=mse", "--optimizer=adam",
+                      f"--target={targets}", "--ptxas=none", *GPU, timeout=400)  # fmt: skip
+            expect("exit code", (job.code, job.err[-500:] if job.code else ""), (0, ""))
+        return path
+
+    def train_gpu(self, ranks, engine, device, *options, env=None, launch=()):
+        bundle = self.gpu_bundle()
+        more = ["--device", device, "--driver", self.driver, "--allow-ptx"] if device != "cpu" else []
+        env = {"ASTRA_STAND_IN_BUNDLE": str(bundle), "ASTRA_STAND_IN_DEVICES": "4", **({"ASTRA_ENGINE": engine} if engine else {}), **(env or {})}
+        return Job(self.launch, "-n", ranks, *launch, self.bin / "astra-train", bundle, "--data", "x=rows.npy,target=aims.npy", "--batch", 8, "--quiet",
+                   "--epochs", 1, "--out", "g.safetensors", *more, *options, env=env, timeout=300, folder=self.scratch)  # fmt: skip
+
+    def on_gpus(self):
+        """The weights of a CPU, by kernels of GPUs that fold and messages that go from one GPU's memory to another's."""
+        job = self.train_gpu(1, None, "cpu")
+        expect("exit code on a CPU", (job.code, job.err), (0, ""))
+        wanted = self.hash("g.safetensors")
+        for engine, device, ranks in (("nccl", "cuda", 1), ("nccl", "cuda", 2), ("nccl", "cuda", 4), ("rccl", "hip", 2), (None, "cuda", 2)):
+            (self.scratch / "g.safetensors").unlink()
+            log = self.scratch / f"{engine}-{ranks}.log"
+            job = self.train_gpu(ranks, engine and f"{engine}:{self.nccl}", device, env={"ASTRA_STAND_IN_NCCL_LOG": str(log)})
+            what = f"{ranks} ranks on {device} by {engine}"
+            expect(f"exit code of {what}", (job.code, job.err), (0, ""))
+            expect(f"weights of {what}", self.hash("g.safetensors"), wanted)
+            if not engine:
+                continue
+            calls = [line.split() for line in log.read_text().splitlines()]
+            for r in range(ranks):
+                own = [(name, size, peer) for rank, name, size, peer in calls if rank == str(r)]
+                names = [name for name, _, _ in own]
+                expect(f"communicators of rank {r}", (names.count("ncclCommInitRankConfig"), names.count("ncclCommDestroy"), names.count("ncclCommAbort")), (1, 1, 0))
+                expect("that bytes move", ("ncclSend" in names, "ncclRecv" in names), (ranks > 1,) * 2)
+            expect("what is called", {name for _, name, _, _ in calls} - NCCL - {"transfer"}, set())
+
+    def nccl_fault(self, code, sentence, ranks=2, launch=("--quiet",), **env):
+        log = self.scratch / "fault.log"
+        log.unlink(missing_ok=True)
+        begun = time.monotonic()
+        job = self.train_gpu(ranks, f"nccl:{self.nccl}", "cuda", launch=launch, env={"ASTRA_STAND_IN_NCCL_LOG": str(log), **env})
+        expect("exit code", job.code, code)
+        require("the sentence", job.err, sentence)
+        require("what is called", log.read_text(), "^0 ncclCommAbort|1 ncclCommAbort")
+        return time.monotonic() - begun
+
+    def other_gpu(self):
+        job = self.train_gpu(1, f"nccl:{self.nccl}", "hip")
+        expect("exit code", job.code, 1)
+        require("the sentence", job.err, "NCCL is for GPUs of NVIDIA, and the device is hip:0: choose the engine rccl")
+
+    def killed_on_gpus(self, quiet):
+        """Rank 1 is killed while it trains; rank 0 says so, aborts its communicator and ends."""
+        log = self.scratch / "killed.log"
+        log.unlink(missing_ok=True)
+        bundle = self.gpu_bundle()
+        env = PLAIN | {"ASTRA_STAND_IN_BUNDLE": str(bundle), "ASTRA_STAND_IN_DEVICES": "4", "ASTRA_ENGINE": f"nccl:{self.nccl}", "ASTRA_STAND_IN_NCCL_LOG": str(log)}
+        env |= {"ASTRA_STAND_IN_NCCL_QUIET": "1"} if quiet else {}
+        process = subprocess.Popen([self.launch, "-n", "2", "--grace", "20", self.bin / "astra-train", bundle, "--data", "x=rows.npy,target=aims.npy", "--batch", "8",
+                                    "--quiet", "--epochs", "1000", "--out", "k.safetensors", "--device", "cuda", "--driver", self.driver, "--allow-ptx"],
+                                   env=env, cwd=self.scratch, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        deadline = time.monotonic() + 100
+        while time.monotonic() < deadline and not (log.exists() and log.read_text().count("1 ncclGroupEnd") > 3):
+            time.sleep(0.01)
+        os.kill(int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[1]), 9)
+        begun = time.monotonic()
+        err = process.communicate(timeout=60)[1]
+        expect("exit code", process.returncode, 137)
+        require("the sentence", err, r"rank 1 has died|remote process exited|a transfer with rank 1 has not ended for 5000 ms")
+        require("what is called", log.read_text(), r"(?m)^0 ncclCommAbort")
+        if time.monotonic() - begun > 9:
+            raise Failure(f"rank 0 went on for {time.monotonic() - begun:.1f} s")
 
     # Trainings of chargpt, on 16 rows of 128 characters.
 
@@ -251,7 +367,7 @@ def cases(t):
     yield "astra-launch within srun", t.within_slurm
     yield "MPICH under Open MPI's mpirun", lambda: t.another_library("Open MPI", "libmpich.so.12", "MPICH")
     yield "Open MPI under MPICH's mpirun", lambda: t.another_library("MPICH", "libmpi.so.40", "Open MPI")
-    yield "an engine that there is not", lambda: t.wrong({"ASTRA_ENGINE": "tcp"}, "there is no engine 'tcp'; there are shm, mpi")
+    yield "an engine that there is not", lambda: t.wrong({"ASTRA_ENGINE": "tcp"}, "there is no engine 'tcp'; there are shm, mpi, nccl and rccl, and mpi:PATH")
     yield "a library that there is not", lambda: t.wrong({"ASTRA_ENGINE": "mpi:libno.so"}, "no MPI library could be opened: libno.so")
     yield "a library that is none", lambda: t.wrong({"ASTRA_ENGINE": "mpi:libm.so.6"}, "lacks MPI_Init_thread: it is too old")
     yield "a timeout that is none", lambda: t.wrong({"ASTRA_RANKS_TIMEOUT": "5s", "ASTRA_ENGINE": "shm"}, "ASTRA_RANKS_TIMEOUT is '5s', which is no number of seconds")
@@ -273,6 +389,23 @@ def cases(t):
     yield from faults.cases(t)
     yield "a trace of all ranks", t.traces
     yield "what moves", t.inspects
+    nccl = f"nccl:{t.nccl}"
+    yield "NCCL, 3 ranks meet in shared memory", lambda: t.meets("astra-launch", 3, nccl, "nccl 2.28.9, shm")
+    yield "NCCL, 2 ranks meet by MPICH", lambda: t.meets("MPICH", 2, nccl, r"nccl 2.28.9, mpi \(MPICH")
+    yield "NCCL's own library", t.real_nccl
+    yield "NCCL that there is not", lambda: t.wrong({"ASTRA_ENGINE": "nccl:libno.so"}, "NCCL cannot be opened .libno.so.*; install it, or give its file as nccl:PATH")
+    yield "RCCL that there is not", lambda: t.wrong({"ASTRA_ENGINE": "rccl:libno.so"}, "RCCL cannot be opened .*rccl:PATH")
+    yield "NCCL that is none", lambda: t.wrong({"ASTRA_ENGINE": "nccl:libm.so.6"}, "the library of NCCL lacks ncclGetVersion; version 2.14 or newer is needed")
+    yield "NCCL that is too old", lambda: t.other_nccl("int ncclGetVersion(int *v) { *v = 21304; return 0; }", "NCCL is of version 2.13.4, and 2.14 or newer is needed")
+    yield "NCCL that is much too old", lambda: t.other_nccl("int ncclGetVersion(int *v) { *v = 2804; return 0; }", "NCCL is of version 2.8.4, and 2.14 or newer is needed")
+    yield "NCCL without a function", lambda: t.other_nccl("int ncclGetVersion(int *v) { *v = 22809; return 0; } int ncclGetUniqueId;", "the library of NCCL lacks ncclCommInitRankConfig")
+    yield "GPUs by NCCL and RCCL", t.on_gpus
+    yield "NCCL's error in the background", lambda: t.nccl_fault(1, "function 'astra.mesh|a transfer: remote process exited", ASTRA_STAND_IN_NCCL_FAULT="transfer:4:6")
+    yield "NCCL's error of a call", lambda: t.nccl_fault(1, "ncclSend: remote process exited", ASTRA_STAND_IN_NCCL_FAULT="ncclSend:3:6", ASTRA_STAND_IN_NCCL_RANK="1")
+    yield "a GPU that stops to move", lambda: t.nccl_fault(1, "a transfer with rank [01] has not ended for 5000 ms", ASTRA_STAND_IN_NCCL_STALL="3", ASTRA_STAND_IN_NCCL_RANK="1")
+    yield "NCCL for a GPU of AMD", lambda: t.other_gpu()
+    yield "a rank of GPUs is killed", lambda: t.killed_on_gpus(False)
+    yield "a rank of GPUs is killed, and nobody is told", lambda: t.killed_on_gpus(True)
     yield "astra-launch: usage", t.launch_usage
     yield "astra-launch ends what is left", t.launch_ends_all
     yield "astra-launch says that a rank has failed", t.launch_tells

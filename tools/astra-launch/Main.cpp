@@ -33,7 +33,8 @@ Program describe(Settings &s) {
   p.description =
       "Starts the program RANKS times. Each process finds its number in ASTRA_RANK, how many there are in ASTRA_RANKS "
       "and the name of the job in ASTRA_JOB; programs that use libastra_ranks (astra-run, astra-train) meet through "
-      "shared memory. If a rank fails, the others have the time of --grace to end by themselves; then they are ended. "
+      "shared memory; what is in memory of GPUs goes from one to the other where they are told --engine=nccl or rccl. "
+      "If a rank fails, the others have the time of --grace to end by themselves; then they are ended. "
       "The exit code is that of the first rank that failed, 128 more than the signal if one ended it, or 0.";
   p.options = {
       {"n", "RANKS", "how many processes", number(s.ranks, 1, 256)},
@@ -46,6 +47,9 @@ Program describe(Settings &s) {
   };
   p.examples =
       "  astra-launch -n 2 astra-train chargpt.astra --data tokens=x.npy --epochs 1 --batch 8 --out w.safetensors\n"
+      "  astra-launch -n 4 astra-train chargpt.astra --device cuda --engine nccl --data tokens=x.npy --epochs 1 "
+      "--batch 8 "
+      "--out w.safetensors\n"
       "  astra-launch -n 4 --restart 3 -- python3 train.py --resume\n";
   return p;
 }

@@ -33,7 +33,7 @@ namespace {
 
 struct Settings {
   DeviceChoice where;
-  string entry = "main", trace, states, savedStates, tolerance;
+  string entry = "main", engine, trace, states, savedStates, tolerance;
   int64_t repeat = 1, seed = -1; // -1: not given
   bool verify = false, strict = false, json = false;
   std::vector<std::pair<string, string>> functions, inputs, outputs, expected, dims, params, setStates, getStates;
@@ -78,6 +78,7 @@ Program describe(Settings &s) {
       {"save-states", "FILE.safetensors", "where all states go after the last call", text(s.savedStates)},
   };
   for (Option &o : deviceOptions(s.where)) p.options.push_back(std::move(o));
+  p.options.push_back(engineOption(s.engine));
   p.options.insert(
       p.options.end(),
       {
@@ -242,7 +243,7 @@ void Run::load(const string &path) {
   check.file = path;
   check(astra_bundle_init_file(&h.bundle, h.runtime, path.c_str(), &bundle, check));
   check(astra_bundle_find_entry(h.bundle, settings.entry.c_str(), &entry, check));
-  ranks.open(h, check);
+  ranks.open(h, settings.engine, check);
   check(astra_loaded_init(&h.loaded, h.bundle, &h.device, 1, check));
   check.file = "";
   astra_bundle_info info = ASTRA_INIT(astra_bundle_info);

@@ -58,6 +58,7 @@ static Program describe(TrainSettings &s) {
        flag(s.findNaN)},
   };
   for (Option &o : deviceOptions(s.where)) p.options.push_back(std::move(o));
+  p.options.push_back(engineOption(s.engine));
   p.options.push_back({"quiet", "", "shows no progress on a terminal, and no line for an epoch", flag(s.quiet)});
   p.operands = {".astra"};
   p.examples =

@@ -53,7 +53,7 @@ void Trainer::open() {
   eval = entry("eval");
   if (!eval && !s.eval.empty())
     throw Refusal{Failure, s.bundle + ": has no entry eval, which --eval needs: compile the model with --train"};
-  ranks.open(h, check);
+  ranks.open(h, s.engine, check);
   check(astra_loaded_init(&h.loaded, h.bundle, &h.device, 1, check));
   std::vector<astra_dim_value> dims = ranks.dims({});
   astra_session_options session = ASTRA_INIT(astra_session_options);

@@ -21,7 +21,7 @@ namespace astra::tool {
 
 struct TrainSettings {
   DeviceChoice where;
-  std::string bundle, out, log, resume, checkpoint, weights;
+  std::string engine, bundle, out, log, resume, checkpoint, weights;
   std::vector<std::string> data, eval;
   int64_t batch = 0, seed = -1; // not given: those of the checkpoint, or refused, or 0
   int64_t epochs = 0, every = 0;

@@ -27,9 +27,18 @@ static bool hasMesh(const astra_bundle *bundle) {
   return false;
 }
 
-void Ranks::open(const Handles &h, Checked &check) {
+Option astra::tool::engineOption(std::string &engine) {
+  return {"engine", "NAME",
+          "what moves bytes between the ranks of a job: shm, mpi, nccl or rccl, or mpi:PATH, nccl:PATH, rccl:PATH with "
+          "the library's file; ASTRA_ENGINE, or what fits the launcher, if not given. The bits do not depend on it",
+          text(engine)};
+}
+
+void Ranks::open(const Handles &h, const std::string &engine, Checked &check) {
   if (!hasMesh(h.bundle)) return;
-  check(astra_ranks_init(&ranks, nullptr, check));
+  astra_ranks_options options = ASTRA_INIT(astra_ranks_options);
+  options.engine = engine.empty() ? nullptr : engine.c_str();
+  check(astra_ranks_init(&ranks, &options, check));
   check(astra_mesh_init(&mesh, ranks, h.runtime, h.bundle, check));
   astra_bundle_info info = ASTRA_INIT(astra_bundle_info);
   check(astra_bundle_get_info(h.bundle, &info));

@@ -9,6 +9,9 @@
 
 namespace astra::tool {
 
+/// --engine.
+Option engineOption(std::string &engine);
+
 class Ranks {
 public:
   Ranks() = default;
@@ -16,8 +19,8 @@ public:
   Ranks &operator=(const Ranks &) = delete;
   ~Ranks();
 
-  /// Before the bundle is loaded. Throws a Refusal.
-  void open(const Handles &h, Checked &check);
+  /// Before the bundle is loaded. `engine` as in astra_ranks_options, or "". Throws a Refusal.
+  void open(const Handles &h, const std::string &engine, Checked &check);
   /// The values of dims for a session, with this rank's shards among them if the bundle asks for them.
   std::vector<astra_dim_value> dims(std::vector<astra_dim_value> given) const;
   /// In a new session with its stream: the dim that each call has, and what states that are cut begin as.

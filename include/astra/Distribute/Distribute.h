@@ -34,8 +34,9 @@ llvm::Error partition(Module &m);
 
 /// From the form PerShard to Stacked: a value that differs from shard to shard has an axis more in front, of the shards
 /// that one rank has, dim `shards`; collectives are calls of functions `astra.mesh.OP/MESH/AXES/KIND` that the program
-/// registers. Sharded states that do not begin as zeros are set by an entry `shards_init`.
-llvm::Error stackShards(Module &m);
+/// registers. Sharded states that do not begin as zeros are set by an entry `shards_init`. `withFolds` adds entries
+/// mesh_KIND_TYPE, of two vectors, for what the collectives fold: by their kernels it is folded on a GPU.
+llvm::Error stackShards(Module &m, bool withFolds = false);
 
 /// In the form Stacked: calls of one collective that do not wait for each other are one call with several tensors, of
 /// `most` bytes a shard together; 0: none. Bits stay.

@@ -11,6 +11,7 @@ namespace astra {
 struct PassOptions {
   RewriteOptions rewrite; // the rule limit spans all passes
   uint64_t bucket = usualBucket;
+  bool forGpus = false;   // code for GPUs will be made: `stack` adds what folds there
 };
 
 struct Pass {

@@ -37,7 +37,7 @@ static constexpr Pass table[] = {
      "makes the entries that the directives grad, jvp and vmap ask for"},
     {"spmd", true, std::nullopt, [](Module &m, PassOptions &) { return partition(m); }, nullptr,
      "from a module of whole tensors with a mesh the program of one shard (docs/distributed.md)"},
-    {"stack", true, std::nullopt, [](Module &m, PassOptions &) { return stackShards(m); }, nullptr,
+    {"stack", true, std::nullopt, [](Module &m, PassOptions &o) { return stackShards(m, o.forGpus); }, nullptr,
      "from that the program of the shards that one rank has"},
     {"buckets", true, std::nullopt,
      [](Module &m, PassOptions &options) -> llvm::Error {

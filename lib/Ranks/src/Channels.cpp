@@ -333,7 +333,8 @@ Shared *take(Mapping *m, int32_t rank, int32_t ranks) {
   return s;
 }
 astra_engine engineOf(Shared *s) {
-  return {sizeof(astra_engine), s, s->mapping->threads ? "threads" : "shm", s->rank, s->ranks, exchange, stop, close};
+  const char *name = s->mapping->threads ? "threads" : "shm";
+  return {sizeof(astra_engine), s, name, s->rank, s->ranks, exchange, stop, close, nullptr, nullptr};
 }
 
 //===- Joining a job by name ----------------------------------------------------===//

@@ -14,20 +14,21 @@ namespace {
 struct Item {
   const char *x;
   char *y;
-  uint64_t bytes;    ///< of a shard's part: of the operand, or of one of the G blocks of it
-  uint64_t count;    ///< elements of it that are combined
-  uint32_t width;    ///< bytes of such an element
-  CombineFn combine; ///< null: nothing is
+  uint64_t bytes; ///< of a shard's part: of the operand, or of one of the G blocks of it
+  uint64_t count; ///< elements of it that are combined
+  uint32_t width; ///< bytes of such an element
+  int32_t dtype;  ///< its type
 };
 
 /// A collective at work on one rank.
 struct Work {
   const Collective &c;
-  astra_ranks *ranks;
-  astra_diag *diag;
+  Place &place;
   List<Item> &items;
 
-  int32_t perNode; ///< for traffic: so many ranks that follow each other are on one machine
+  astra_ranks *ranks = place.ranks;
+  astra_diag *diag = place.diag;
+  int32_t perNode = 1; ///< for traffic: so many ranks that follow each other are on one machine
 
   /// Notes that this rank sends bytes to another.
   void note(astra_traffic *out, int32_t peer, uint64_t more) const {
@@ -103,7 +104,7 @@ Status Movement::traffic(astra_traffic *out) {
 
 Status Movement::run() {
   int32_t me = w.ranks->engine.rank;
-  Round round;
+  Round round(w.place.gpu);
   List<int64_t> at;
   for (int32_t peer = 0; peer < w.ranks->engine.ranks; peer++) {
     if (peer == me) continue;
@@ -126,15 +127,15 @@ Status Movement::run() {
     for (const Item &item : w.items) {
       char *to = item.y + uint64_t(i) * item.bytes;
       if (s.shard < 0)
-        memset(to, 0, item.bytes);
+        w.place.zero(to, item.bytes);
       else if (!known)
-        memcpy(to, item.x + uint64_t((s.shard - w.first()) * given + s.block) * item.bytes, item.bytes);
+        w.place.copy(to, item.x + uint64_t((s.shard - w.first()) * given + s.block) * item.bytes, item.bytes);
       else if (*known)
-        memcpy(to, item.y + uint64_t(*known - 1) * item.bytes, item.bytes);
+        w.place.copy(to, item.y + uint64_t(*known - 1) * item.bytes, item.bytes);
     }
     if (known && !*known) *known = i + 1;
   }
-  return ASTRA_OK;
+  return w.place.status;
 }
 
 //===- What is folded -------------------------------------------------------===//
@@ -149,6 +150,8 @@ struct Range {
 constexpr uint64_t kWhole = 16384;
 /// Bytes of a part that a rank folds at a time: what it receives is still in its cache then.
 constexpr uint64_t kRun = 512 << 10;
+/// The same on a GPU, where a transfer takes long to begin.
+constexpr uint64_t kGpuRun = 32 << 20;
 /// Bytes to whose multiples elements are cut.
 constexpr uint64_t kGrain = 64;
 
@@ -159,7 +162,7 @@ public:
 
   Status run() {
     int32_t ranks = w.ranks->engine.ranks;
-    uint64_t most = ranks > 1 ? kRun * uint64_t(ranks) : UINT64_MAX / 2;
+    uint64_t most = ranks > 1 ? (w.place.gpu ? kGpuRun : kRun) * uint64_t(ranks) : UINT64_MAX / 2;
     for (const Item &item : w.items)
       for (uint64_t from = 0, count; from < item.count; from += count) {
         if (most - total < item.width)
@@ -198,7 +201,8 @@ private:
     spans.add({&item, from, count, total});
     total += (count * item.width + kGrain - 1) / kGrain * kGrain;
   }
-  uint64_t padded(uint64_t bytes) const { return (bytes + kGrain - 1) / kGrain * kGrain; }
+  /// What a value of so many bytes takes of a room.
+  uint64_t slot(uint64_t bytes) const { return w.place.slot((bytes + kGrain - 1) / kGrain * kGrain); }
 
   Status runOnce() {
     split = c.op == Op::AllReduce && total > kWhole;
@@ -209,23 +213,22 @@ private:
   }
 
   Status exchange() {
-    uint64_t folded = 0, came = 0;
+    uint64_t folded = 0, came = 0, most = 0;
     each([&] {
-      nodes(mine(), [&](int64_t lo, int64_t hi) { folded += hi > lo + 1 ? padded(here->bytes()) : 0; });
+      most = here->bytes() > most ? here->bytes() : most;
+      nodes(mine(), [&](int64_t lo, int64_t hi) { folded += hi > lo + 1 ? slot(here->bytes()) : 0; });
       jobs([&](const Job &j) {
-        if (j.rank == me) came += incoming() * padded(bytes(j));
+        if (j.rank == me) came += incoming() * slot(bytes(j));
       });
     });
-    List<char> &ownRoom = w.ranks->scratch[0], &otherRoom = w.ranks->scratch[1];
-    if (spans.failed || (ownRoom.size() < folded && !ownRoom.resize(folded)) ||
-        (otherRoom.size() < came && !otherRoom.resize(came)))
-      return w.noMemory();
+    if (spans.failed) return w.noMemory();
+    char *room = w.place.room(folded + came, c.group, most);
+    if (w.place.status) return w.place.status;
+    char *others = room + folded, *other = others;
 
     own.clear();
-    char *room = ownRoom.data(), *other = otherRoom.data();
-    bool good = true;
-    each([&] { good &= foldOwn(room); });
-    Round round;
+    each([&] { foldOwn(room); });
+    Round round(w.place.gpu);
     size_t at = 0;
     each([&] {
       size_t parts = 0;
@@ -236,17 +239,19 @@ private:
       });
       at += parts;
     });
-    if (!good || own.failed || ranges.failed) return w.noMemory();
+    if (own.failed || ranges.failed || leaves.failed) return w.noMemory();
+    if (w.place.status) return w.place.status;
     if (Status s = astra::ranks::run(w.ranks, round, w.diag)) return s;
 
-    at = 0, other = otherRoom.data();
+    at = 0, other = others;
     each([&] {
       jobs([&](const Job &j) {
-        if (j.rank == me) good &= finish(j, at, other);
+        if (j.rank == me) finish(j, at, other);
       });
       nodes(mine(), [&](int64_t, int64_t) { ++at; });
     });
-    if (!good) return w.noMemory();
+    if (leaves.failed) return w.noMemory();
+    if (w.place.status) return w.place.status;
     return c.op == Op::AllReduce ? share() : ASTRA_OK;
   }
 
@@ -301,8 +306,7 @@ private:
   }
 
   /// The nodes of this rank's own shards; what is more than one shard's is folded into `room`.
-  bool foldOwn(char *&room) {
-    bool good = true;
+  void foldOwn(char *&room) {
     const Item &item = *here->item;
     nodes(mine(), [&](int64_t lo, int64_t hi) {
       leaves.clear();
@@ -311,16 +315,16 @@ private:
                     item.x + uint64_t((c.member(base, g) - w.first()) * blocks + block) * item.bytes +
                         here->from * item.width});
       if (hi == lo + 1) return own.add(leaves[0]);
-      good &= !leaves.failed && fold(room, leaves.data(), leaves.size(), lo, hi, here->count, item.width, item.combine);
+      if (!leaves.failed)
+        w.place.fold(room, leaves.data(), leaves.size(), lo, hi, here->count, c.kind, item.dtype);
       own.add({lo, hi, room});
-      room += padded(here->bytes());
+      room += slot(here->bytes());
     });
-    return good;
   }
   void receive(Round &round, const Job &j, char *&other) {
     for (const Range &r : ranges)
       if (r.rank != me)
-        nodes(r, [&](int64_t, int64_t) { round.receive(r.rank, other, bytes(j)), other += padded(bytes(j)); });
+        nodes(r, [&](int64_t, int64_t) { round.receive(r.rank, other, bytes(j)), other += slot(bytes(j)); });
   }
   /// Where the result of the block at hand is: of the first of this rank's shards that has it.
   char *result() {
@@ -328,22 +332,23 @@ private:
     const Item &item = *here->item;
     return item.y + (c.one ? 0 : uint64_t(shard - w.first()) * item.bytes) + here->from * item.width;
   }
-  bool finish(const Job &j, size_t at, char *&other) {
+  void finish(const Job &j, size_t at, char *&other) {
     const Item &item = *here->item;
     leaves.clear();
     for (const Range &r : ranges)
       nodes(r, [&](int64_t lo, int64_t hi) {
         if (r.rank == me) return leaves.add({lo, hi, own[at++].data + j.from * item.width});
         leaves.add({lo, hi, other});
-        other += padded(bytes(j));
+        other += slot(bytes(j));
       });
-    return !leaves.failed && fold(result() + j.from * item.width, leaves.data(), leaves.size(), 0, c.group,
-                                  j.to - j.from, item.width, item.combine);
+    if (leaves.failed) return;
+    w.place.fold(result() + j.from * item.width, leaves.data(), leaves.size(), 0, c.group, j.to - j.from, c.kind,
+                 item.dtype);
   }
 
   /// all_reduce: the pieces go to the others of the group, the whole to all shards of this rank.
   Status share() {
-    Round round;
+    Round round(w.place.gpu);
     if (split)
       each([&] {
         jobs([&](const Job &j) {
@@ -356,11 +361,11 @@ private:
     if (Status s = astra::ranks::run(w.ranks, round, w.diag)) return s;
     each([&] {
       for (int64_t g = mine().lo + 1; !c.one && g < mine().hi; g++)
-        memcpy(here->item->y + uint64_t(c.member(base, g) - w.first()) * here->item->bytes +
-                   here->from * here->item->width,
-               result(), here->bytes());
+        w.place.copy(here->item->y + uint64_t(c.member(base, g) - w.first()) * here->item->bytes +
+                         here->from * here->item->width,
+                     result(), here->bytes());
     });
-    return ASTRA_OK;
+    return w.place.status;
   }
 
   Work &w;
@@ -395,10 +400,22 @@ bool shapesFit(const Collective &c, int64_t local, const astra_tensor &x, const 
   return true;
 }
 
-Status compute(const Collective &c, const astra_tensor *inputs, const astra_tensor *outputs, uint32_t count,
-               astra_diag *diag) {
+/// The places of this rank's shards, which on a GPU are copied from memory that stays.
+Status index(Collective &c, Work &w) {
+  if (w.place.gpu && !c.places && !(c.places = static_cast<int64_t *>(malloc(size_t(w.local()) * sizeof(int64_t)))))
+    return w.noMemory();
+  char *y = w.items[0].y;
+  auto *places = w.place.gpu ? c.places : reinterpret_cast<int64_t *>(y);
+  for (int64_t i = 0; i < w.local(); i++) places[i] = c.placeOf(w.first() + i);
+  const astra_gpu_call *gpu = w.place.gpu;
+  return gpu ? gpu->write(gpu, y, places, uint64_t(w.local()) * sizeof(int64_t), w.diag) : Status(ASTRA_OK);
+}
+
+Status compute(Collective &c, const astra_gpu_call *gpu, const astra_tensor *inputs, const astra_tensor *outputs,
+               uint32_t count, astra_diag *diag) {
   List<Item> items;
-  Work w{c, c.ranks, diag, items, 1};
+  Place place(c.ranks, gpu, diag);
+  Work w{c, place, items};
   bool folds = c.op == Op::AllReduce || c.op == Op::ReduceScatter;
   uint64_t blocks = c.op == Op::AllToAll || c.op == Op::ReduceScatter ? uint64_t(c.group) : 1, all = 0;
   int32_t strange = 0; // a dtype that is not folded
@@ -408,15 +425,13 @@ Status compute(const Collective &c, const astra_tensor *inputs, const astra_tens
       return fail(diag, ASTRA_WRONG_SHAPE,
                   "'%.200s' is called with shapes of another number of shards than the %lld of a rank", c.name,
                   static_cast<long long>(w.local()));
-    Item item{static_cast<const char *>(x.data), static_cast<char *>(y.data), 0, 0, 1, nullptr};
+    Item item{static_cast<const char *>(x.data), static_cast<char *>(y.data), 0, 0, 1, x.dtype};
     item.bytes = x.data_bytes / (uint64_t(w.local()) * blocks);
     if (folds) {
-      int32_t dtype = x.dtype;
-      if (c.kind == Kind::Sum && dtype == ASTRA_C64) dtype = ASTRA_F32; // part by part
-      if (c.kind == Kind::Sum && dtype == ASTRA_C128) dtype = ASTRA_F64;
-      item.combine = combineOf(c.kind, dtype);
-      item.width = astra_dtype_bits(dtype) / 8;
-      if (item.combine)
+      if (c.kind == Kind::Sum && x.dtype == ASTRA_C64) item.dtype = ASTRA_F32; // part by part
+      if (c.kind == Kind::Sum && x.dtype == ASTRA_C128) item.dtype = ASTRA_F64;
+      item.width = astra_dtype_bits(item.dtype) / 8;
+      if (combineOf(c.kind, item.dtype))
         item.count = item.bytes / item.width;
       else
         strange = x.dtype;
@@ -430,7 +445,7 @@ Status compute(const Collective &c, const astra_tensor *inputs, const astra_tens
   if (strange)
     s = fail(diag, ASTRA_WRONG_DTYPE, "'%.200s' does not fold elements of type %s", c.name, astra_dtype_name(strange));
   else if (c.op == Op::Index)
-    for (int64_t i = 0; i < w.local(); i++) static_cast<int64_t *>(outputs[0].data)[i] = c.placeOf(w.first() + i);
+    s = index(c, w);
   else
     s = folds ? Reduction(w).run() : Movement(w).run();
   end(c.ranks);
@@ -439,12 +454,24 @@ Status compute(const Collective &c, const astra_tensor *inputs, const astra_tens
 
 } // namespace
 
-Status astra::ranks::call(void *self, const astra_tensor *inputs, uint32_t numInputs, const astra_tensor *outputs,
-                          uint32_t numOutputs, astra_diag *diag) {
+Status astra::ranks::callOnGpu(void *self, const astra_gpu_call *gpu, const astra_tensor *inputs, uint32_t numInputs,
+                               const astra_tensor *outputs, uint32_t numOutputs, astra_diag *diag) {
   auto &c = *static_cast<Collective *>(self);
   if (!numOutputs || numInputs < numOutputs || numInputs > numOutputs + 1) // one more: what comes before it
     return fail(diag, ASTRA_INVALID_ARGUMENT, "'%.200s' gives as many tensors as it takes", c.name);
-  return compute(c, inputs, outputs, numOutputs, diag);
+  return compute(c, gpu, inputs, outputs, numOutputs, diag);
+}
+
+Status astra::ranks::call(void *self, const astra_tensor *inputs, uint32_t numInputs, const astra_tensor *outputs,
+                          uint32_t numOutputs, astra_diag *diag) {
+  return callOnGpu(self, nullptr, inputs, numInputs, outputs, numOutputs, diag);
+}
+
+Status astra::ranks::settleOnGpu(void *self, const astra_gpu_call *gpu, astra_diag *diag) {
+  auto *ranks = static_cast<astra_ranks *>(self);
+  int32_t peer = -1;
+  Status s = ranks->engine.settle_gpu(ranks->engine.self, gpu, ranks->timeout, &peer, diag);
+  return s ? broken(ranks, s, diag) : s;
 }
 
 Status astra_ranks_sum(astra_ranks *ranks, int32_t dtype, uint64_t count, const void *data, void *sum,
@@ -461,7 +488,7 @@ Status astra_ranks_sum(astra_ranks *ranks, int32_t dtype, uint64_t count, const 
   x.dtype = dtype, x.ndim = 2, x.shape = given, x.data = const_cast<void *>(data);
   x.data_bytes = count * (astra_dtype_bits(dtype) / 8);
   y = x, y.ndim = 1, y.shape = given + 1, y.data = sum;
-  return compute(c, &x, &y, 1, diag);
+  return compute(c, nullptr, &x, &y, 1, diag);
 }
 
 Status astra_collective_traffic(const char *function, uint64_t bytes, uint32_t element, int32_t ranks, int32_t rank,
@@ -477,9 +504,11 @@ Status astra_collective_traffic(const char *function, uint64_t bytes, uint32_t e
   astra_ranks self{};
   self.engine.rank = rank, self.engine.ranks = ranks;
   List<Item> items;
-  items.add({nullptr, nullptr, bytes, bytes / element, element, nullptr});
+  items.add({nullptr, nullptr, bytes, bytes / element, element, 0});
   if (items.failed) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to count what moves");
-  Work w{c, &self, diag, items, per_node};
+  Place place(&self, nullptr, diag);
+  Work w{c, place, items};
+  w.perNode = per_node;
   size_t size = out->size;
   memset(static_cast<void *>(out), 0, sizeof(*out));
   out->size = size;

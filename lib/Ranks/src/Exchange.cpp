@@ -102,37 +102,40 @@ Status astra::ranks::run(astra_ranks *ranks, Round &round, astra_diag *diag) {
   for (const astra_transfer &t : round.receives) ranks->counters.received += t.bytes;
   const astra_engine &e = ranks->engine;
   int32_t at = -1;
-  Status s;
-  if (!ranks->fresh) {
-    if (!round.sends.size() && !round.receives.size()) return ASTRA_OK;
-    s = e.exchange(e.self, round.sends.data(), uint32_t(round.sends.size()), round.receives.data(),
-                   uint32_t(round.receives.size()), ranks->timeout, &at, diag);
-  } else {
-    ranks->fresh = false;
-    List<Peer> peers;
-    addPeers(peers, round.sends), addPeers(peers, round.receives);
-    if (!peers.size() && !peers.failed) return ASTRA_OK;
-    List<astra_transfer> sends, receives;
-    for (Peer &p : peers) {
-      sends.add({p.rank, &ranks->own, sizeof(Header)});
-      receives.add({p.rank, &p.header, sizeof(Header)});
-    }
+  Status s = ASTRA_OK;
+  bool isFirst = ranks->fresh;
+  ranks->fresh = false;
+  List<astra_transfer> sends, receives; // of the host
+  List<Peer> peers;
+  if (isFirst) addPeers(peers, round.sends), addPeers(peers, round.receives);
+  for (Peer &p : peers) {
+    sends.add({p.rank, &ranks->own, sizeof(Header)});
+    receives.add({p.rank, &p.header, sizeof(Header)});
+  }
+  if (!round.gpu) {
     for (const astra_transfer &t : round.sends) sends.add(t);
     for (const astra_transfer &t : round.receives) receives.add(t);
-    if (peers.failed || sends.failed || receives.failed)
-      return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the messages of a collective");
+  }
+  if (peers.failed || sends.failed || receives.failed)
+    return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the messages of a collective");
+  if (sends.size() || receives.size())
     s = e.exchange(e.self, sends.data(), uint32_t(sends.size()), receives.data(), uint32_t(receives.size()),
                    ranks->timeout, &at, diag);
-    for (const Peer &p : peers)
-      if (Status differs = compare(ranks, p, diag)) {
-        ranks->broken = true;
-        e.stop(e.self);
-        return differs;
-      }
-  }
-  if (s == ASTRA_OK) return s;
+  for (const Peer &p : peers)
+    if (Status differs = compare(ranks, p, diag)) {
+      ranks->broken = true;
+      e.stop(e.self);
+      return differs;
+    }
+  if (!s && round.gpu && (isFirst || round.sends.size() || round.receives.size()))
+    s = e.exchange_gpu(e.self, round.gpu, round.sends.data(), uint32_t(round.sends.size()), round.receives.data(),
+                       uint32_t(round.receives.size()), ranks->timeout, &at, diag);
+  return s ? broken(ranks, s, diag) : s;
+}
+
+Status astra::ranks::broken(astra_ranks *ranks, Status status, astra_diag *diag) {
   ranks->broken = true;
   say(ranks, diag);
-  e.stop(e.self);
-  return s;
+  ranks->engine.stop(ranks->engine.self);
+  return status;
 }

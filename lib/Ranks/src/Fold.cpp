@@ -103,18 +103,20 @@ template <Kind kind> CombineFn ofDType(int32_t dtype) {
 }
 
 /// Parts of a group, and room for the nodes above them: of each level the left one and the right one.
-struct Tree {
+/// combine(to, a, b, count) makes a node; leaf(data, to, count) gives where a part is read, or copies it to `to`.
+template <typename Combine, typename Leaf> struct Tree {
   const Part *parts;
   size_t numParts;
   uint32_t bytes;
-  CombineFn combine;
   char *room;
   uint64_t run; ///< elements of one node in it
+  Combine combine;
+  Leaf leaf;
 
   /// The value of lo ... hi - 1 at elements from ... from + count - 1, in `to` or where it is already.
   const char *value(int64_t lo, int64_t hi, int32_t level, uint64_t from, uint64_t count, char *to) {
     for (size_t i = 0; i < numParts; i++)
-      if (parts[i].lo == lo && parts[i].hi == hi) return parts[i].data + from * bytes;
+      if (parts[i].lo == lo && parts[i].hi == hi) return leaf(parts[i].data + from * bytes, to, count);
     int64_t left = 1;
     while (2 * left < hi - lo) left *= 2;
     char *below = room + uint64_t(2 * level) * run * bytes;
@@ -124,6 +126,16 @@ struct Tree {
     return to;
   }
 };
+template <typename C, typename L> Tree(const Part *, size_t, uint32_t, char *, uint64_t, C, L) -> Tree<C, L>;
+
+int32_t levelsOf(int64_t members) {
+  int32_t levels = 1;
+  for (int64_t size = 1; size < members; size *= 2) ++levels;
+  return levels;
+}
+
+constexpr uint64_t kGpuRun = 8 << 20; ///< bytes of a node that one kernel makes
+constexpr uint64_t kGpuAlign = 16;    ///< where vectors of kernels begin
 
 } // namespace
 
@@ -150,11 +162,10 @@ int64_t astra::ranks::nodeEnd(int64_t lo, int64_t hi, int64_t group) {
 bool astra::ranks::fold(void *out, const Part *parts, size_t numParts, int64_t lo, int64_t hi, uint64_t count,
                         uint32_t bytes, CombineFn combine) {
   constexpr uint64_t kRun = 8192; // bytes of a node at a time: the tree of a run stays in the nearest cache
-  int32_t levels = 1;
-  for (int64_t size = 1; size < hi - lo; size *= 2) ++levels;
-  auto *room = static_cast<char *>(malloc(2 * uint64_t(levels) * kRun));
+  auto *room = static_cast<char *>(malloc(2 * uint64_t(levelsOf(hi - lo)) * kRun));
   if (!room) return false;
-  Tree tree{parts, numParts, bytes, combine, room, kRun / bytes};
+  Tree tree{
+      parts, numParts, bytes, room, kRun / bytes, combine, [](const char *data, char *, uint64_t) { return data; }};
   for (uint64_t from = 0; from < count; from += tree.run) {
     uint64_t some = count - from < tree.run ? count - from : tree.run;
     char *to = static_cast<char *>(out) + from * bytes;
@@ -163,4 +174,38 @@ bool astra::ranks::fold(void *out, const Part *parts, size_t numParts, int64_t l
   }
   free(room);
   return true;
+}
+
+uint64_t astra::ranks::foldRun(uint64_t bytes) {
+  uint64_t whole = (bytes + 255) / 256 * 256;
+  return whole < kGpuRun ? whole : kGpuRun;
+}
+uint64_t astra::ranks::foldRoom(int64_t members, uint64_t bytes) {
+  return (2 * uint64_t(levelsOf(members)) + 1) * foldRun(bytes);
+}
+
+Status astra::ranks::foldOnGpu(const astra_gpu_call *gpu, const char *entry, void *out, const Part *parts,
+                               size_t numParts, int64_t lo, int64_t hi, uint64_t count, uint32_t bytes, char *room,
+                               uint64_t run, astra_diag *diag) {
+  auto isAligned = [](const void *p) { return reinterpret_cast<uintptr_t>(p) % kGpuAlign == 0; };
+  Status status = ASTRA_OK;
+  auto copy = [&](void *to, const void *from, uint64_t n) {
+    if (!status) status = gpu->copy(gpu, to, from, n * bytes, diag);
+  };
+  auto combine = [&](void *to, const void *a, const void *b, uint64_t n) {
+    void *vectors[] = {const_cast<void *>(a), const_cast<void *>(b), to};
+    if (!status) status = gpu->run(gpu, entry, vectors, 3, int64_t(n), diag);
+  };
+  auto leaf = [&](const char *data, char *to, uint64_t n) -> const char * {
+    if (isAligned(data)) return data;
+    return copy(to, data, n), to;
+  };
+  Tree tree{parts, numParts, bytes, room + run, run / bytes, combine, leaf};
+  for (uint64_t from = 0; from < count && !status; from += tree.run) {
+    uint64_t some = count - from < tree.run ? count - from : tree.run;
+    char *to = static_cast<char *>(out) + from * bytes, *made = isAligned(to) ? to : room;
+    const char *value = tree.value(lo, hi, 0, from, some, made);
+    if (value != to) copy(to, value, some);
+  }
+  return status;
 }

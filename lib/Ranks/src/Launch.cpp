@@ -12,21 +12,30 @@ using namespace astra::ranks;
 
 namespace {
 struct Row {
-  const char *launcher, *rank, *ranks, *local; ///< local: ranks of this machine; null: all
+  const char *launcher, *rank, *ranks;
+  const char *local;  ///< ranks of this machine; null: all
+  const char *number; ///< of this one among them
   const char *key[2]; ///< what names the job; null: the launcher's process does, the parent of all ranks
   bool mpi;
 };
 constexpr Row kRows[] = {
-    {"astra-launch", "ASTRA_RANK", "ASTRA_RANKS", nullptr, {"ASTRA_JOB", nullptr}, false},
+    {"astra-launch", "ASTRA_RANK", "ASTRA_RANKS", nullptr, "ASTRA_RANK", {"ASTRA_JOB", nullptr}, false},
     {"Open MPI's mpirun",
      "OMPI_COMM_WORLD_RANK",
      "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK",
      {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
      true},
-    {"MPICH's mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {nullptr, nullptr}, true},
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", {"MASTER_PORT", "TORCHELASTIC_RUN_ID"}, false},
-    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", {"SLURM_JOB_ID", "SLURM_STEP_ID"}, false},
+    {"MPICH's mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", {nullptr, nullptr}, true},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "LOCAL_RANK", {"MASTER_PORT", "TORCHELASTIC_RUN_ID"}, false},
+    {"srun",
+     "SLURM_PROCID",
+     "SLURM_NTASKS",
+     "SLURM_TASKS_PER_NODE",
+     "SLURM_LOCALID",
+     {"SLURM_JOB_ID", "SLURM_STEP_ID"},
+     false},
 };
 
 bool number(const char *text, int32_t *out) {
@@ -47,7 +56,7 @@ bool astra::ranks::jobHasFailed() {
 }
 
 Status astra::ranks::readLaunch(Launch *out, astra_diag *diag) {
-  *out = {nullptr, 0, 1, true, false, ""};
+  *out = {nullptr, 0, 1, 0, true, false, ""};
   for (const Row &row : kRows) {
     const char *rank = getenv(row.rank), *ranks = getenv(row.ranks), *local = row.local ? getenv(row.local) : nullptr;
     if (!rank && !ranks) continue;
@@ -57,6 +66,7 @@ Status astra::ranks::readLaunch(Launch *out, astra_diag *diag) {
                   row.launcher, row.rank, rank ? rank : "", row.ranks, ranks ? ranks : "");
     int32_t here;
     out->oneMachine = !row.local || (number(local, &here) && here == out->ranks);
+    if (!number(getenv(row.number), &out->local)) out->local = out->oneMachine ? out->rank : -1;
     out->mpi = row.mpi;
     char parent[16];
     snprintf(parent, sizeof(parent), "%d", int(getppid()));

@@ -10,6 +10,7 @@
 // An older library of the runtime does not have them (tools/common/Ranks.cpp looks).
 #pragma weak astra_bundle_function_name
 #pragma weak astra_bundle_get_digest
+#pragma weak astra_runtime_register_gpu
 
 using namespace astra::ranks;
 
@@ -104,7 +105,9 @@ Status addCollective(astra_mesh &m, astra_runtime *runtime, const char *name, as
   if (m.mesh.shards == 1) m.mesh = c->mesh; // of a bundle that has no record
   if (c->mesh.shards != m.mesh.shards)
     return fail(diag, ASTRA_MALFORMED, "the bundle calls '%.200s', which is not of its mesh", name);
-  return astra_runtime_register(runtime, name, call, c, ASTRA_FUNCTION_DETERMINISTIC, diag);
+  if (Status s = astra_runtime_register(runtime, name, call, c, ASTRA_FUNCTION_DETERMINISTIC, diag)) return s;
+  if (!m.ranks->engine.exchange_gpu || !astra_runtime_register_gpu) return ASTRA_OK;
+  return astra_runtime_register_gpu(runtime, name, callOnGpu, settleOnGpu, m.ranks, diag);
 }
 
 Status attach(astra_mesh &m, astra_runtime *runtime, const astra_bundle *bundle, astra_diag *diag) {
@@ -212,7 +215,7 @@ Status astra_mesh_init(astra_mesh **out, astra_ranks *ranks, astra_runtime *runt
 
 void astra_mesh_free(astra_mesh **mesh) {
   if (!mesh || !*mesh) return;
-  for (Collective *c : (*mesh)->collectives) free(c);
+  for (Collective *c : (*mesh)->collectives) free(c->places), free(c);
   (*mesh)->~astra_mesh();
   free(*mesh);
   *mesh = nullptr;

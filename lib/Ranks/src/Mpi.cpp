@@ -240,6 +240,6 @@ Status astra::ranks::openMpi(astra_engine *out, const char *path, astra_diag *di
     fail(diag, ASTRA_IO, "%s refuses to begin", m->name);
     return free(m), ASTRA_IO;
   }
-  *out = {sizeof(astra_engine), m, m->name, rank, size, exchange, stop, close};
+  *out = {sizeof(astra_engine), m, m->name, rank, size, exchange, stop, close, nullptr, nullptr};
   return ASTRA_OK;
 }

@@ -4,6 +4,7 @@
 // Keeps:    a launcher and an engine that do not fit are refused before anything moves.
 #include "Ranks.h"
 #include <new>
+#include <stddef.h>
 #include <stdio.h>
 
 using namespace astra::ranks;
@@ -15,7 +16,8 @@ Status nothing(void *, const astra_transfer *, uint32_t, const astra_transfer *,
   return fail(diag, ASTRA_INVALID_ARGUMENT, "there is no other rank");
 }
 void ignore(void *) {}
-constexpr astra_engine kAlone = {sizeof(astra_engine), nullptr, "alone", 0, 1, nothing, ignore, ignore};
+constexpr astra_engine kAlone = {
+    sizeof(astra_engine), nullptr, "alone", 0, 1, nothing, ignore, ignore, nullptr, nullptr};
 
 Status make(astra_ranks **out, const astra_engine &engine, int32_t timeout, astra_diag *diag) {
   void *memory = malloc(sizeof(astra_ranks));
@@ -57,19 +59,31 @@ bool checkOptions(const astra_ranks_options *options, astra_ranks_options *own, 
   return true;
 }
 
+Status openNamed(astra_engine *engine, const char *name, const Launch &launch, int32_t timeout, astra_diag *diag);
+
 Status openEngine(astra_engine *engine, const astra_ranks_options &o, astra_diag *diag) {
   if (o.table) {
     const astra_engine &t = *o.table;
-    if (t.size < sizeof(astra_engine) || !t.exchange || !t.stop || !t.close || t.ranks < 1 || t.rank < 0 ||
-        t.rank >= t.ranks)
+    constexpr size_t kLeast = offsetof(astra_engine, exchange_gpu);
+    memset(static_cast<void *>(engine), 0, sizeof(*engine));
+    if (t.size >= kLeast) memcpy(static_cast<void *>(engine), &t, t.size < sizeof(t) ? t.size : sizeof(t));
+    if (t.size < kLeast || !t.exchange || !t.stop || !t.close || t.ranks < 1 || t.rank < 0 || t.rank >= t.ranks ||
+        !engine->exchange_gpu != !engine->settle_gpu)
       return fail(diag, ASTRA_INVALID_ARGUMENT,
                   "the engine's table lacks a function, or its rank is none of its ranks");
-    return *engine = t, ASTRA_OK;
+    return ASTRA_OK;
   }
   Launch launch;
   if (Status s = readLaunch(&launch, diag)) return s;
   const char *name = o.engine ? o.engine : getenv("ASTRA_ENGINE");
-  if (!name) name = launch.mpi ? "mpi" : launch.ranks > 1 ? "shm" : "alone";
+  const char *fitting = launch.mpi ? "mpi" : launch.ranks > 1 ? "shm" : "alone";
+  if (!name || !isNccl(name)) return openNamed(engine, name ? name : fitting, launch, o.timeout, diag);
+  astra_engine host;
+  if (Status s = openNamed(&host, fitting, launch, o.timeout, diag)) return s;
+  return openNccl(engine, name, host, diag);
+}
+
+Status openNamed(astra_engine *engine, const char *name, const Launch &launch, int32_t timeout, astra_diag *diag) {
   if (!strcmp(name, "alone")) {
     if (launch.ranks > 1)
       return fail(diag, ASTRA_INVALID_ARGUMENT, "%s started %d ranks, and the engine 'alone' is for one",
@@ -81,7 +95,7 @@ Status openEngine(astra_engine *engine, const astra_ranks_options &o, astra_diag
       return fail(diag, ASTRA_INVALID_ARGUMENT,
                   "%s started ranks on several machines, which share no memory: use an engine of MPI", launch.launcher);
     if (launch.ranks == 1) return *engine = kAlone, ASTRA_OK;
-    return openShared(engine, launch.rank, launch.ranks, launch.key, o.timeout, diag);
+    return openShared(engine, launch.rank, launch.ranks, launch.key, timeout, diag);
   }
   if (!strncmp(name, "mpi", 3) && (!name[3] || name[3] == ':')) {
     Status s = openMpi(engine, name[3] ? name + 4 : getenv("ASTRA_MPI"), diag);
@@ -94,7 +108,9 @@ Status openEngine(astra_engine *engine, const astra_ranks_options &o, astra_diag
     }
     return s;
   }
-  return fail(diag, ASTRA_UNKNOWN_NAME, "there is no engine '%.60s'; there are shm, mpi and mpi:PATH", name);
+  return fail(diag, ASTRA_UNKNOWN_NAME,
+              "there is no engine '%.60s'; there are shm, mpi, nccl and rccl, and mpi:PATH, nccl:PATH, rccl:PATH",
+              name);
 }
 
 } // namespace
@@ -140,6 +156,10 @@ void astra_ranks_free(astra_ranks **ranks) {
 
 int32_t astra_ranks_rank(const astra_ranks *ranks) { return ranks ? ranks->engine.rank : -1; }
 int32_t astra_ranks_size(const astra_ranks *ranks) { return ranks ? ranks->engine.ranks : -1; }
+int32_t astra_ranks_local_rank(void) {
+  Launch launch;
+  return readLaunch(&launch, nullptr) ? -1 : launch.local;
+}
 const char *astra_ranks_engine(const astra_ranks *ranks) { return ranks ? ranks->engine.name : nullptr; }
 
 Status astra_ranks_gather(astra_ranks *ranks, const void *data, uint64_t bytes, void *all, astra_diag *diag) {

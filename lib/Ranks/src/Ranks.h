@@ -53,7 +53,7 @@ private:
   size_t length = 0, room = 0;
 };
 
-//===- Engines: Channels.cpp, Mpi.cpp ---------------------------------------===//
+//===- Engines: Channels.cpp, Mpi.cpp, Nccl.cpp -----------------------------===//
 
 /// Shared memory of one machine. `key` names the job among those of the machine.
 Status openShared(astra_engine *out, int32_t rank, int32_t ranks, const char *key, int32_t timeout, astra_diag *diag);
@@ -61,6 +61,10 @@ Status openShared(astra_engine *out, int32_t rank, int32_t ranks, const char *ke
 Status openThreads(astra_engine *out, int32_t ranks, int32_t timeout, astra_diag *diag);
 /// An MPI library, `path` or, if that is null, those that Debian has.
 Status openMpi(astra_engine *out, const char *path, astra_diag *diag);
+/// NCCL or RCCL, as `text` begins ("nccl", "nccl:PATH", "rccl:PATH"), for memory of GPUs; `host` for that of the host,
+/// which is closed with it, or on failure.
+Status openNccl(astra_engine *out, const char *text, const astra_engine &host, astra_diag *diag);
+bool isNccl(const char *text);
 
 //===- Launch.cpp -----------------------------------------------------------===//
 
@@ -68,6 +72,7 @@ Status openMpi(astra_engine *out, const char *path, astra_diag *diag);
 struct Launch {
   const char *launcher; ///< null: nobody
   int32_t rank, ranks;
+  int32_t local; ///< among the ranks of this machine; -1: not known
   bool oneMachine;
   bool mpi; ///< the launcher is MPI's
   char key[96];
@@ -120,6 +125,7 @@ struct Collective {
   bool over[kMostAxes];
   int64_t group; ///< its size
   astra_ranks *ranks;
+  int64_t *places; ///< of an index on a GPU: what goes there; owned
 
   /// The place of a shard in its group, and the shard at a place of the group of `shard`.
   int64_t placeOf(int64_t shard) const { return mesh.indexOf(shard, over); }
@@ -146,6 +152,41 @@ int64_t nodeEnd(int64_t lo, int64_t hi, int64_t group);
 /// `count`, of `bytes` each. False: no memory.
 bool fold(void *out, const Part *parts, size_t numParts, int64_t lo, int64_t hi, uint64_t count, uint32_t bytes,
           CombineFn combine);
+/// The same on a GPU by kernels of the bundle, whose entry adds (or what else) two vectors, `run` bytes of a node at a
+/// time; `room` has as many bytes as foldRoom says.
+Status foldOnGpu(const astra_gpu_call *gpu, const char *entry, void *out, const Part *parts, size_t numParts,
+                 int64_t lo, int64_t hi, uint64_t count, uint32_t bytes, char *room, uint64_t run, astra_diag *diag);
+/// Of values of up to `bytes`, and up to so many members.
+uint64_t foldRun(uint64_t bytes);
+uint64_t foldRoom(int64_t members, uint64_t bytes);
+
+//===- Place.cpp -------------------------------------------------------------===//
+
+/// Where the parts of a collective are: memory of the host, where everything happens at once, or of a GPU, where it
+/// happens in the order of a queue. The first failure stays, and nothing is done behind it.
+class Place {
+public:
+  Place(astra_ranks *ranks, const astra_gpu_call *gpu, astra_diag *diag) : ranks(ranks), gpu(gpu), diag(diag) {}
+  void copy(void *to, const void *from, uint64_t bytes);
+  void zero(void *to, uint64_t bytes);
+  /// Memory until the next call of this; null after a failure. It has some more behind, to fold up to `members` values
+  /// of up to `value` bytes.
+  char *room(uint64_t bytes, int64_t members, uint64_t value);
+  /// What a value of so many bytes takes of a room.
+  uint64_t slot(uint64_t bytes) const { return gpu ? (bytes + 255) / 256 * 256 : bytes; }
+  /// As the function above. `dtype` is that of the elements.
+  void fold(void *out, const Part *parts, size_t numParts, int64_t lo, int64_t hi, uint64_t count, Kind kind,
+            int32_t dtype);
+
+  astra_ranks *const ranks;
+  const astra_gpu_call *const gpu; ///< null: of the host
+  astra_diag *const diag;
+  Status status = ASTRA_OK;
+
+private:
+  char *behind = nullptr; ///< what folds on a GPU have of the room
+  uint64_t run = 0;       ///< bytes of a node that they make at a time
+};
 
 /// Of a clock that only goes forward.
 uint64_t nanoseconds();
@@ -156,6 +197,7 @@ inline uint64_t milliseconds() { return nanoseconds() / 1000000; }
 /// What goes to others and comes from them in one round of a collective, in the order in which it is added.
 class Round {
 public:
+  explicit Round(const astra_gpu_call *gpu = nullptr) : gpu(gpu) {}
   void send(int32_t peer, const void *data, uint64_t bytes) {
     if (bytes) sends.add({peer, const_cast<void *>(data), bytes});
   }
@@ -163,6 +205,7 @@ public:
     if (bytes) receives.add({peer, data, bytes});
   }
   List<astra_transfer> sends, receives;
+  const astra_gpu_call *const gpu; ///< whose memory it is; null: the host's
 };
 
 /// Begins a collective: `what` is its name. Rounds of it follow; the first one carries a header to and from each of its
@@ -170,11 +213,18 @@ public:
 Status begin(astra_ranks *ranks, const char *what, uint64_t bytes, astra_diag *diag);
 Status run(astra_ranks *ranks, Round &round, astra_diag *diag);
 void end(astra_ranks *ranks);
+/// An exchange has failed: the sentence says where, and the others are told.
+Status broken(astra_ranks *ranks, Status status, astra_diag *diag);
 
 //===- Collective.cpp -------------------------------------------------------===//
 
 Status call(void *self, const astra_tensor *inputs, uint32_t numInputs, const astra_tensor *outputs,
             uint32_t numOutputs, astra_diag *diag);
+
+Status callOnGpu(void *self, const astra_gpu_call *gpu, const astra_tensor *inputs, uint32_t numInputs,
+                 const astra_tensor *outputs, uint32_t numOutputs, astra_diag *diag);
+/// `self` are the ranks.
+Status settleOnGpu(void *self, const astra_gpu_call *gpu, astra_diag *diag);
 
 /// What each rank tells the others at the beginning of a collective.
 struct Header {
@@ -193,5 +243,5 @@ struct astra_ranks {
   uint64_t number, begun;
   astra::ranks::Header own;
   astra_ranks_counters counters;
-  astra::ranks::List<char> scratch[2]; ///< of sums: their memory stays, so that its pages are there
+  astra::ranks::List<char> scratch; ///< of sums: its memory stays, so that its pages are there
 };

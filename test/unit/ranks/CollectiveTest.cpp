@@ -2,6 +2,7 @@
 // Takes:    meshes of one to three axes, all operations, dtypes; ranks as threads.
 // Checks:   each rank's result against a model that knows shards alone, byte for byte; how many bytes move; that names
 //           are read as they should be and wrong ones refused.
+#include "FakeGpu.h"
 #include "Ranks.h"
 #include <atomic>
 #include <cmath>
@@ -185,6 +186,15 @@ template <typename T> void check(const Case &c, std::mt19937 &random) {
       for (int again = 0; again < 2; again++)
         if (astra::ranks::call(&call, &a, 1, &b, 1, &diag)) return void(problems[r] = diag.text);
       if (memcmp(got.data(), expected.data(), got.size() * sizeof(T))) problems[r] = "other bytes";
+      // The same in a GPU's memory, where nothing is done at once.
+      std::fill(got.begin(), got.end(), T(77));
+      FakeGpu gpu(ranks);
+      a.data = FakeGpu::there(given.data()), b.data = FakeGpu::there(got.data());
+      for (int again = 0; again < 2; again++)
+        if (callOnGpu(&call, &gpu, &a, 1, &b, 1, &diag)) return void(problems[r] = diag.text);
+      if (settleOnGpu(ranks, &gpu, &diag)) return void(problems[r] = diag.text);
+      if (memcmp(got.data(), expected.data(), got.size() * sizeof(T))) problems[r] = "other bytes on a GPU";
+      if (c.op.find("reduce") == std::string::npos && gpu.kernels) problems[r] = "kernels where nothing is folded";
     });
     for (int r = 0; r < R; r++) EXPECT_EQ(problems[r], "") << nameOf(c) << ", rank " << r << " of " << R;
   }
@@ -307,6 +317,29 @@ TEST(Collectives, OfSeveralTensorsGiveWhatEachGives) {
       for (int r = 0; r < R; r++) EXPECT_EQ(problems[r], "") << name << ", rank " << r << " of " << R;
       EXPECT_LE(sentTogether, sentAlone) << name << ", " << R << " ranks";
     }
+}
+
+TEST(Collectives, OnAGpuGoInPiecesToo) {
+  // More than a kernel folds at once; the second part begins where no kernel may.
+  std::mt19937 random(9);
+  check<double>({{{{"data", 2}}}, {true}, "all_reduce", "sum.one", (1 << 20) + 3}, random);
+}
+
+TEST(Collectives, OnAGpuKnowTheirPlaces) {
+  onRanks(2, [&](astra_ranks *ranks, int r) {
+    Collective c;
+    ASSERT_EQ(readName(&c, "astra.mesh.index/data=2,model=4/model/", nullptr), ASTRA_OK);
+    c.ranks = ranks;
+    FakeGpu gpu(ranks);
+    std::vector<int64_t> any(4, -1), got(4, -1), shape{4};
+    astra_tensor a = tensor(ASTRA_I64, FakeGpu::there(any.data()), shape, 8),
+                 b = tensor(ASTRA_I64, FakeGpu::there(got.data()), shape, 8);
+    EXPECT_EQ(callOnGpu(&c, &gpu, &a, 1, &b, 1, nullptr), ASTRA_OK);
+    EXPECT_EQ(got[0], -1) << "not yet";
+    EXPECT_EQ(settleOnGpu(ranks, &gpu, nullptr), ASTRA_OK);
+    EXPECT_EQ(got, (std::vector<int64_t>{0, 1, 2, 3})) << r;
+    free(c.places);
+  });
 }
 
 TEST(Fold, HalvesAreRoundedOncePerNode) {
