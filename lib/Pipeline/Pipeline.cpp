@@ -74,6 +74,7 @@ Error astra::runStandardPasses(Module &m, const PipelineOptions &options, Run *r
   passOptions.rewrite.ruleLimit = options.ruleLimit;
   passOptions.bucket = options.bucket;
   passOptions.forGpus = options.gpu || !options.gpus.empty();
+  passOptions.kernels = options.kernels;
   for (const Pass &p : passes()) {
     if (!p.standard) continue;
     if (run) run->begin(p.name);
@@ -85,6 +86,9 @@ Error astra::runStandardPasses(Module &m, const PipelineOptions &options, Run *r
       if (e) return createStringError("after %s: %s", p.name, toString(std::move(e)).c_str());
     }
     if (Error e = run->end(p.name, ".uop", [&] { return print(m); })) return e;
+    for (const KernelUse &k : std::exchange(passOptions.used, {}))
+      run->note("--kernels: " + Twine(k.name) + " stands for " + Twine(k.places) +
+                (k.places == 1 ? " part" : " parts") + " of the graph");
   }
   return Error::success();
 }

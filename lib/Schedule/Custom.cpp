@@ -18,10 +18,11 @@ using llvm::SmallVector;
 static constexpr int64_t fewPrograms = 4;
 
 /// Of a dim of a grid: the step with which a place's begin along an axis grows, cut at the axis' end: min(extent, d *
-/// step) or d * step. 0: it is something else.
-static int64_t stepOf(Context &c, UOpRef begin, UOpRef extent, UOpRef dim) {
+/// step), min(extent - size, d * step) or d * step. 0: it is something else.
+static int64_t stepOf(Context &c, UOpRef begin, UOpRef extent, UOpRef size, UOpRef dim) {
   if (begin->op == Op::Min) {
-    UOpRef other = begin->src[0] == extent ? begin->src[1] : begin->src[1] == extent ? begin->src[0] : nullptr;
+    auto isEnd = [&](UOpRef x) { return x == extent || x == idxSub(c, extent, size); };
+    UOpRef other = isEnd(begin->src[0]) ? begin->src[1] : isEnd(begin->src[1]) ? begin->src[0] : nullptr;
     if (!other) return 0;
     begin = other;
   }
@@ -39,7 +40,7 @@ static bool coversAll(Context &c, UOpRef place, llvm::ArrayRef<std::pair<UOpRef,
     if (begin->constIndex() == 0 && size == extent) continue;
     bool covered = false;
     for (auto [dim, count] : grid) {
-      int64_t step = llvm::is_contained(used, dim) ? 0 : stepOf(c, begin, extent, dim);
+      int64_t step = llvm::is_contained(used, dim) ? 0 : stepOf(c, begin, extent, size, dim);
       UOpRef n = c.index(step);
       bool whole = step && (size == n || size == idxMin(c, n, idxSub(c, extent, begin)));
       bool enough = step && (count == idxCeilDiv(c, extent, n) || idxSub(c, idxMul(c, count, n), extent)->lo >= 0);

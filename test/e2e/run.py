@@ -10,6 +10,7 @@ Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment l
               // variants: 2           some launch has so many variants
               // targets: NAME         CPU levels that a bundle has only where they are named, beside the others
               // gpus: NAME            GPUs beside those of each case, each with a bundle of its own
+              // kernels: all 9        compiled with --kernels=all, which gives so many kernels of a grid
               // pack: no              its inputs are too large for the folder of --pack
           Machines are the CPU levels, the emulator with the host builds of the GPU kernels of both flavours, and the
           runtime's GPU devices on a stand-in driver (test/driver), which runs the same host builds.
@@ -162,9 +163,10 @@ class Module:
         head = re.findall(r"^// ([\w-]+): *(.*)$", path.read_text(), re.M)
         self.cases = [v for k, v in head if k == "case"] or [""]
         self.moved = {}  # per state updated in place: the most bytes that a call has changed, its size
-        self.wants = {k: v.split() for k, v in head if k in ("in-place", "variants", "targets", "gpus")}
+        self.wants = {k: v.split() for k, v in head if k in ("in-place", "variants", "targets", "gpus", "kernels")}
         targets = [f"--target={','.join([*LEVELS, *self.wants['targets']])}"] if "targets" in self.wants else []
-        command(self.bin / "astra-compile", path, "-o", self.bundle, "--verify-each", *targets, *verdicts.compile_flags())
+        self.compile = [self.bin / "astra-compile", path, *(f"--kernels={names}" for names in self.wants.get("kernels", [])[:1])]
+        command(*self.compile, "-o", self.bundle, "--verify-each", *targets, *verdicts.compile_flags())
         self.manifest = json.loads(command(self.bin / "astra-inspect", self.bundle, "--json"))["manifest"]
         self.entry = self.manifest["entries"][0]
         cpu = Path("/proc/cpuinfo").read_text().split()
@@ -175,7 +177,7 @@ class Module:
         self.pack = options.pack
         if self.pack:
             self.bundle = folder / "pack.astra"
-            command(self.bin / "astra-compile", path, "-o", self.bundle, *self.pack.compile_options(path))
+            command(*self.compile, "-o", self.bundle, *self.pack.compile_options(path))
             return
         for target in self.manifest["targets"]:
             lacking = " ".join(f for f in target["features"] if f not in cpu)
@@ -192,7 +194,7 @@ class Module:
             bundles |= {gpu: folder / f"{gpu.split(':')[1]}.astra" for gpu in self.wants.get("gpus", [])}
             for bundle in dict.fromkeys(bundles.values()):
                 of = [gpu for gpu in bundles if bundles[gpu] == bundle]
-                command(self.bin / "astra-compile", path, "-o", bundle, "--target=" + ",".join([*of, *(f"emu:{gpu}" for gpu in of)]))
+                command(*self.compile, "-o", bundle, "--target=" + ",".join([*of, *(f"emu:{gpu}" for gpu in of)]))
             for gpu, bundle in bundles.items():
                 self.runs.append([self.bin / "astra-run", f"--emulate={gpu}", f"--seed={options.seed}", bundle])
                 if gpu == "hip:gfx90a":  # the stand-in driver of AMD's GPUs is a gfx942
@@ -203,7 +205,7 @@ class Module:
 
         if all(f in cpu for f in ("avx2", "fma", "bmi2")):
             source = folder / "model.c"
-            command(self.bin / "astra-compile", path, "--emit=c", "-o", source, "--target=cpu:x86-64-v3")
+            command(*self.compile, "--emit=c", "-o", source, "--target=cpu:x86-64-v3")
             machines = [["-march=x86-64-v3"]]
             for level in self.wants.get("targets", []):  # "cpu:x86-64-v4+avx512vnni"
                 feature = level.partition("+")[2]
@@ -217,7 +219,7 @@ class Module:
                 command(compiler, "-shared", part, "-o", library)
                 self.programs.append((compiler, ctypes.CDLL(str(library))))
             if TILES in self.wants.get("targets", []) and "avx512vl" in cpu:  # tiles of AMX in plain C
-                command(self.bin / "astra-compile", path, "--emit=c", "-o", folder / "tiles.c", f"--target={TILES}")
+                command(*self.compile, "--emit=c", "-o", folder / "tiles.c", f"--target={TILES}")
                 command(CCACHE, "clang-22", "-std=gnu11", "-march=x86-64-v4", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-w",
                         "-fPIC", "-include", Path(__file__).resolve().parent / "tiles.h", "-c", "tiles.c", "-o", "tiles.o", cwd=folder)
                 command("clang-22", "-shared", folder / "tiles.o", "-o", folder / "tiles.so", "-lm")
@@ -282,6 +284,10 @@ class Module:
             most = max(len(i["variants"]) for i in programs if i["op"] == "launch")
             if most < int(self.wants["variants"][0]):
                 raise Failure(f"{self.path}: a launch has at most {most} variants")
+        if "kernels" in self.wants:
+            grids = sum(k["name"].endswith("_custom") for k in self.manifest["kernels"])
+            if grids != int(self.wants["kernels"][1]):
+                raise Failure(f"{self.path}: {grids} kernels have a grid")
         for name in self.wants.get("in-place", []):
             states = [s["name"] for s in self.manifest["states"]]
             mine = [b for b in self.entry["routine"]["buffers"]

@@ -5,7 +5,7 @@
 // Does not: hold the stages (lib/Pipeline).
 #include "Compile.h"
 #include "MeshOptions.h"
-#include "Options.h"
+#include "OwnKernels.h"
 #include "Places.h"
 #include "StandardOutput.h"
 #include "Targets.h"
@@ -401,9 +401,9 @@ Program describe(CommandLine &c) {
        }},
       {"plans", "FILE",
        "plans for kernels instead of the chosen ones, as --emit=plan prints: lines of 'kernel: plan', those after a "
-       "line "
-       "'target NAME' for that target alone",
+       "line 'target NAME' for that target alone",
        text(j.plans)},
+      ownKernels("kernels", o.kernels),
       {"tuning", "FILE",
        "plans for kernels by what they compute, as --search writes them: kernels that the file does not have are "
        "planned as without it. Changes no bit of a result; may be given several times, a later file's plan goes first",

@@ -6,6 +6,7 @@
 #include "KernelMode.h"
 #include "Options.h"
 #include "OutputFile.h"
+#include "OwnKernels.h"
 #include "StandardOutput.h"
 #include "astra/IR/Text.h"
 #include "astra/Pipeline/Passes.h"
@@ -21,7 +22,7 @@ using namespace astra;
 namespace {
 struct Settings {
   std::string output = "-", startAt, stopAfter;
-  std::vector<std::string> passes, printAfter;
+  std::vector<std::string> passes, printAfter, own;
   bool standard = false, verifyEach = false, timePasses = false, traceRules = false, noData = false, noTypes = false,
        listPasses = false, eval = false, roundTrip = false;
   int64_t ruleLimit = -1;
@@ -55,6 +56,7 @@ tool::Program describeProgram(Settings &s) {
       {"no-types", "", "prints no types that can be inferred", flag(s.noTypes)},
       {"crash-repro", "FILE", "keeps the module and the passes left in FILE while they run, and after a failure",
        text(s.crashRepro)},
+      ownKernels("own-kernels", s.own),
       {"kernels", "TARGET", "schedules after the passes and prints every kernel, lowered for TARGET", text(s.kernels)},
       {"kernel", "", "reads the listing of one kernel; its passes are rewrite and expand", flag(s.kernel)},
       {"emit", "FORM", "what --kernel prints: listing, linear or c (after expand)", text(s.emit)},
@@ -185,6 +187,7 @@ static int run(const std::string &file) {
   if (!buffer) return failure(file + ": " + buffer.getError().message());
   PassOptions options;
   options.rewrite.ruleLimit = o.ruleLimit;
+  options.kernels = o.own;
   if (o.traceRules) options.rewrite.trace = &llvm::errs();
   if (o.kernel) return runKernelMode((*buffer)->getBuffer(), file, options);
 

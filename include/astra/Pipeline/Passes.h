@@ -5,13 +5,16 @@
 #include "astra/Distribute/Distribute.h"
 #include "astra/IR/Verify.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/WrittenKernels.h"
 
 namespace astra {
 
 struct PassOptions {
   RewriteOptions rewrite; // the rule limit spans all passes
   uint64_t bucket = usualBucket;
-  bool forGpus = false;   // code for GPUs will be made: `stack` adds what folds there
+  bool forGpus = false;             // code for GPUs will be made: `stack` adds what folds there
+  std::vector<std::string> kernels; // of the table of written kernels, which `kernels` takes
+  std::vector<KernelUse> used;      // filled by it
 };
 
 struct Pass {

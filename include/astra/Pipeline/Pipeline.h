@@ -39,8 +39,9 @@ struct PipelineOptions {
   }
 
   FoldLevel fold = FoldLevel::Small;
-  bool checks = false; // what kernels of users assume is tested when they run
-  UnitChoice numerics; // adds products of floats (useMatrixUnit); no unit: as the module says
+  std::vector<std::string> kernels; // of the compiler's own that stand for parts of the graph (WrittenKernels.h)
+  bool checks = false;              // what kernels of users assume is tested when they run
+  UnitChoice numerics;              // adds products of floats (useMatrixUnit); no unit: as the module says
   std::optional<nn::TrainingOptions> training;
   std::optional<Mesh> mesh;      // none: that of the module, if it has one
   std::vector<ShardRule> shards; // of what training makes too

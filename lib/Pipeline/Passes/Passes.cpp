@@ -31,6 +31,13 @@ static llvm::Error rewriteModule(Module &m, PassOptions &options) {
   return llvm::Error::success();
 }
 
+static llvm::Error takeKernels(Module &m, PassOptions &options) {
+  auto used = useKernels(m, options.kernels);
+  if (!used) return used.takeError();
+  options.used = std::move(*used);
+  return llvm::Error::success();
+}
+
 static constexpr Pass table[] = {
     {"round-trip", false, std::nullopt, roundTrip, nullptr, "prints the module and parses the text"},
     {"grad", true, std::nullopt, [](Module &m, PassOptions &) { return runDirectives(m); }, nullptr,
@@ -45,6 +52,8 @@ static constexpr Pass table[] = {
        return llvm::Error::success();
      },
      nullptr, "joins small transfers between shards that do not wait for each other"},
+    {"kernels", true, std::nullopt, takeKernels, nullptr,
+     "puts kernels of the compiler's own, in the kernel language, where they are asked for (docs/kernels.md)"},
     {"numerics", true, Stage::Numbers, [](Module &m, PassOptions &) { return runNumerics(m); }, verifyNumerics,
      "decides the bits: function programs, narrow types, canonical NaNs"},
     {"rewrite", true, std::nullopt, rewriteModule, nullptr, "applies the rules that keep bits (docs/rules.md)"},
