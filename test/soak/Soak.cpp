@@ -253,22 +253,9 @@ private:
       last = c.submit(streamOf(s, random()));
     }
     waitFor(std::move(last), ASTRA_OK, "a chain");
-    for (Session &each : sessions) release(each);
+    for (Session &each : sessions) each.free(); // who has waited for the last finds none in flight
     for (size_t i = 0; i < 8; ++i)
       expect(ends[length].values[i] == ends[0].values[i] + 3 * float(length), "a chain's sum");
-  }
-
-  /// A GPU's queue orders the calls of a chain, and threads note their ends side by side: who has waited for the last
-  /// may find one before it still in flight.
-  static void release(Session &session) {
-    for (auto begin = Clock::now();; std::this_thread::yield()) {
-      try {
-        return session.free();
-      } catch (const Error &e) {
-        expectStatus(e.status(), ASTRA_BUSY, "freeing a session of a chain");
-        if (Clock::now() - begin > std::chrono::seconds(kPatience)) wrong("a call of a chain does not end");
-      }
-    }
   }
 
   /// What is behind a gate is taken back: it does not run, who waits for it fails, what is behind it goes on.

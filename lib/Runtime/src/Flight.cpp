@@ -1,7 +1,8 @@
 //===- Flight.cpp: what runs behind submit --------------------------------===//
 // Takes:    tasks whose work is in a queue of a GPU's driver.
 // Gives:    their end: it is found when somebody asks (poll, wait, a busy session, a pool that is short), in the order
-//           of each stream: while a thread ends tasks of a stream no other takes later ones of it.
+//           of submits: while a thread ends a task of a device no other ends one, so that who has waited for a call
+//           finds those before it ended.
 // Keeps:    no thread of its own. A task is ended once. What one thread waits for another may end.
 // Does not: begin tasks (Stream.cpp).
 //
@@ -115,50 +116,63 @@ Status astra::rt::fly(astra_stream *stream, Task *task, Ready &ready, astra_diag
 
 namespace {
 
-/// The tasks of a device that have ended, in the order of each stream; `status` of each is set. None of a stream whose
-/// tasks another thread is ending: that looks again when it is done.
-Task *takeEnded(astra_device *device) {
-  Task *first = nullptr, **last = &first;
-  Lock lock(device->gpu->mutex);
-  for (astra_stream *stream = device->gpu->streams; stream; stream = stream->nextOfDevice) {
-    {
-      Lock inner(stream->mutex);
-      if (stream->helpers) continue;
-    }
-    for (;;) {
-      Task *task;
-      {
+/// Puts the tasks of a device that have ended into gpu.ended, in the order of their submits. What a task waited for has
+/// ended before it: a pass that finds nothing more says that the list has that too. gpu.mutex is locked.
+void findEnded(astra_device *device) {
+  Gpu &gpu = *device->gpu;
+  for (bool again = true; again;) {
+    again = false;
+    for (astra_stream *stream = gpu.streams; stream; stream = stream->nextOfDevice) {
+      for (;;) {
+        Task *task;
+        {
+          Lock inner(stream->mutex);
+          task = stream->flights;
+        }
+        if (!task) break;
+        task->ended = device->type.ended(device, task->event->handle, false);
+        if (task->ended == ASTRA_NOT_READY) break;
         Lock inner(stream->mutex);
-        task = stream->flights;
+        stream->flights = task->next;
+        stream->helpers++;
+        Task **link = &gpu.ended;
+        while (*link && (*link)->number < task->number) link = &(*link)->next;
+        task->next = *link, *link = task;
+        again = true;
       }
-      if (!task) break;
-      task->ended = device->type.ended(device, task->event->handle, false);
-      if (task->ended == ASTRA_NOT_READY) break;
-      Lock inner(stream->mutex);
-      stream->flights = task->next;
-      stream->helpers++;
-      task->next = nullptr, *last = task, last = &task->next;
     }
   }
-  return first;
+}
+
+/// The next task to end; null if there is none, or another thread is ending one: that looks again when it has. Whom a
+/// task's end calls may come here again.
+Task *takeEnded(astra_device *device) {
+  Gpu &gpu = *device->gpu;
+  Lock lock(gpu.mutex);
+  if (gpu.ending && !pthread_equal(gpu.ender, pthread_self())) return nullptr;
+  if (!gpu.ended) findEnded(device);
+  Task *task = gpu.ended;
+  if (!task) return nullptr;
+  gpu.ended = task->next;
+  gpu.ender = pthread_self(), gpu.ending++;
+  return task;
 }
 
 } // namespace
 
 void astra::rt::progress(astra_device *device, Ready &ready) {
-  while (Task *task = takeEnded(device))
-    while (task) {
-      Task *next = task->next; // the task may be used again once its session is free
-      astra_stream *stream = task->stream;
-      release(task->event);
-      endTask(task, task->ended, ready);
-      {
-        Lock lock(stream->mutex);
-        stream->helpers--;
-        stream->idle.notifyAll();
-      }
-      task = next;
+  while (Task *task = takeEnded(device)) {
+    astra_stream *stream = task->stream;
+    release(task->event);
+    endTask(task, task->ended, ready);
+    {
+      Lock lock(stream->mutex);
+      stream->helpers--;
+      stream->idle.notifyAll();
     }
+    Lock lock(device->gpu->mutex);
+    device->gpu->ending--;
+  }
 }
 
 void astra::rt::progress(astra_device *device) {

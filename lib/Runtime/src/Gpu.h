@@ -39,6 +39,9 @@ struct Gpu {
   uint32_t events; ///< in use
   Condition idle;  ///< none is
   astra_stream *streams;
+  Task *ended;     ///< whose events have come, in the order of their submits
+  uint32_t ending; ///< how many the thread `ender` is ending, one inside of another
+  pthread_t ender;
 
   // Who is told of ends (Watch.cpp).
   Mutex watching; ///< of `hasWatcher` and the streams' `bells`

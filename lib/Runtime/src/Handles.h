@@ -81,6 +81,7 @@ struct astra_runtime : astra::rt::Handle {
   astra::rt::Array<bool> taken;     ///< per stream number: a stream has it
   astra::rt::Array<uint64_t> next;  ///< of `place`: the clock of the task at hand, then one for the next
   astra::rt::Array<uint64_t> named; ///< of `place`: per stream number: the last of its tasks that `after` names
+  uint64_t submits = 0;             ///< tasks of all streams
   struct astra_session *flight = nullptr;
 
   astra::rt::Mutex registry;

@@ -332,6 +332,7 @@ bool astra::rt::place(astra_stream *stream, Task &task) {
 bool astra::rt::append(astra_stream *stream, Task &task) {
   stream->clock.swap(stream->runtime->next);
   ++stream->runtime->ticks[stream->number];
+  task.number = ++stream->runtime->submits;
   stream->stats.tasks++, stream->stats.dependencies += task.numAfter, stream->stats.waits += task.numWaits;
   Lock lock(stream->mutex);
   task.next = nullptr;

@@ -54,6 +54,8 @@ struct Task {
   astra_runtime *runtime = nullptr; ///< of a task without a session
   Transfer transfer{};              ///< of a task without a session; nothing if it has no bytes
 
+  uint64_t number = 0; ///< of its submit, among those of the runtime
+
   // Once its work is in a queue that runs by itself (Flight.cpp).
   astra_stream *stream = nullptr;
   Event *event = nullptr; ///< counted
