@@ -113,6 +113,7 @@ private:
   Error instruction(fmt::ProgramT &out, const Instr &instr);
   Expected<fmt::ExternalT> external(const ExternalInstr &call);
   Expected<std::unique_ptr<fmt::RoutineT>> routine(const Routine &r);
+  Expected<std::unique_ptr<fmt::StridedRoutineT>> strided(const StridedRoutine &r);
   Error costs(fmt::KernelT &out, const KernelSpec &spec);
   static TargetCode codeOf(GpuBinary &binary);
   static std::vector<fmt::Access> accessOf(const Kernel &k);
@@ -504,6 +505,20 @@ Expected<std::unique_ptr<fmt::RoutineT>> Assembler::routine(const Routine &r) {
   return std::move(out);
 }
 
+Expected<std::unique_ptr<fmt::StridedRoutineT>> Assembler::strided(const StridedRoutine &r) {
+  auto out = std::make_unique<fmt::StridedRoutineT>();
+  for (const StridedTensor &t : r.tensors) {
+    auto to = std::make_unique<fmt::StridedTensorT>();
+    to->output = t.isOutput, to->index = t.index, to->span = number(t.span);
+    for (UOpRef stride : t.strides) to->strides.push_back(number(stride));
+    out->tensors.push_back(std::move(to));
+  }
+  auto body = routine(r.routine);
+  if (!body) return body.takeError();
+  out->routine = std::move(*body);
+  return std::move(out);
+}
+
 //===- Entries --------------------------------------------------------------===//
 
 Expected<std::unique_ptr<fmt::TensorT>> Assembler::output(const Value &value, ArrayRef<UOpRef> shape,
@@ -518,32 +533,35 @@ Expected<std::unique_ptr<fmt::TensorT>> Assembler::output(const Value &value, Ar
   return std::move(out);
 }
 
-/// Which states the routine's instructions read and write.
+/// Which states the instructions of its routines read and write.
 void Assembler::stateUse(fmt::EntryT &out) const {
   SmallBitVector reads(manifest.states.size()), writes(manifest.states.size());
-  const fmt::RoutineT &r = *out.routine;
-  auto use = [&](uint32_t buffer, bool read, bool write) {
-    const fmt::BufferT &b = *r.buffers[buffer];
-    if (b.kind != fmt::BufferKind::State) return;
-    if (read) reads.set(b.index);
-    if (write) writes.set(b.index);
+  auto ofRoutine = [&](const fmt::RoutineT &r) {
+    auto use = [&](uint32_t buffer, bool read, bool write) {
+      const fmt::BufferT &b = *r.buffers[buffer];
+      if (b.kind != fmt::BufferKind::State) return;
+      if (read) reads.set(b.index);
+      if (write) writes.set(b.index);
+    };
+    for (const auto &program : r.programs)
+      for (const fmt::InstrUnion &i : program->code) {
+        if (const fmt::LaunchT *launch = i.AsLaunch())
+          for (const auto &v : launch->variants)
+            for (auto [buffer, access] : zip_equal(launch->buffers, manifest.kernels[v->kernel]->access))
+              use(buffer, access != fmt::Access::Write, access != fmt::Access::Read);
+        if (const fmt::CopyT *copy = i.AsCopy()) use(copy->dst, false, true), use(copy->src, true, false);
+        if (const fmt::ReadDimT *read = i.AsReadDim()) use(read->buffer, true, false);
+        if (const fmt::WhileT *loop = i.AsWhile()) use(loop->flag, true, false);
+        if (const fmt::CondT *cond = i.AsCond()) use(cond->flag, true, false);
+        if (const fmt::ExternalT *call = i.AsExternal())
+          for (const auto &t : ArrayRef(call->tensors).take_front(call->inputs)) use(t->buffer, true, false);
+      }
+    // A state's buffer that only a kernel's window writes keeps the rest of its bytes: it is read as well.
+    for (const auto &b : r.buffers)
+      if (b->kind == fmt::BufferKind::State && !writes[b->index]) reads.set(b->index);
   };
-  for (const auto &program : r.programs)
-    for (const fmt::InstrUnion &i : program->code) {
-      if (const fmt::LaunchT *launch = i.AsLaunch())
-        for (const auto &v : launch->variants)
-          for (auto [buffer, access] : zip_equal(launch->buffers, manifest.kernels[v->kernel]->access))
-            use(buffer, access != fmt::Access::Write, access != fmt::Access::Read);
-      if (const fmt::CopyT *copy = i.AsCopy()) use(copy->dst, false, true), use(copy->src, true, false);
-      if (const fmt::ReadDimT *read = i.AsReadDim()) use(read->buffer, true, false);
-      if (const fmt::WhileT *loop = i.AsWhile()) use(loop->flag, true, false);
-      if (const fmt::CondT *cond = i.AsCond()) use(cond->flag, true, false);
-      if (const fmt::ExternalT *call = i.AsExternal())
-        for (const auto &t : ArrayRef(call->tensors).take_front(call->inputs)) use(t->buffer, true, false);
-    }
-  // A state's buffer that only a kernel's window writes keeps the rest of its bytes: it is read as well.
-  for (const auto &b : r.buffers)
-    if (b->kind == fmt::BufferKind::State && !writes[b->index]) reads.set(b->index);
+  ofRoutine(*out.routine);
+  if (out.strided) ofRoutine(*out.strided->routine);
   for (unsigned s : reads.set_bits()) out.reads.push_back(s);
   for (unsigned s : writes.set_bits()) out.writes.push_back(s);
 }
@@ -594,6 +612,11 @@ Error Assembler::entries() {
     auto r = routine(e.routine);
     if (!r) return r.takeError();
     out->routine = std::move(*r);
+    if (e.strided) {
+      auto other = strided(*e.strided);
+      if (!other) return other.takeError();
+      out->strided = std::move(*other);
+    }
     stateUse(*out);
     manifest.entries.push_back(std::move(out));
   }

@@ -101,6 +101,7 @@ std::string astra::contentHash(const KernelSpec &spec) {
     for (const Placed &p : list) {
       r.add(hasher.of(p.value)).add(p.layout.dims.size());
       for (const MemoryDim &d : p.layout.dims) r.add(d.axis).add(d.div).add(d.modulus);
+      for (UOpRef stride : p.layout.strides) r.add(hasher.of(stride));
       for (UOpRef extent : p.allocated) r.add(hasher.of(extent));
       for (UOpRef first : p.begin) r.add(hasher.of(first));
     }

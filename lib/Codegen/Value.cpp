@@ -118,7 +118,7 @@ UOpRef ValueAt::select(UOpRef valid, UOpRef x, UOpRef otherwise) {
 
 /// Whether the lanes beyond the last column still lie inside: the column itself runs along the axis that is in panels.
 bool ValueAt::padded(const Layout &l, ArrayRef<UOpRef> index) const {
-  if (l.isPermuted()) return false;
+  if (l.isPermuted() || l.isStrided()) return false;
   for (size_t axis = 0; axis < index.size(); ++axis)
     if (dependsOn(index[axis], masked) && (int64_t(axis) != l.dims.back().axis || index[axis] != column)) return false;
   return true;

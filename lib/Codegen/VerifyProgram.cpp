@@ -86,8 +86,11 @@ llvm::Error astra::verifyProgram(Context &c, const Schedule &s, bool joins, Acce
       }
     return llvm::Error::success();
   };
-  for (const ScheduledEntry &e : s.entries)
+  for (const ScheduledEntry &e : s.entries) {
     if (auto error = routine(e.routine, "entry '" + e.entry->name + "'")) return error;
+    if (!e.strided) continue;
+    if (auto error = routine(e.strided->routine, "entry '" + e.entry->name + "' at strides")) return error;
+  }
   for (const std::vector<Routine> *more : {&s.prepares, &s.derives})
     for (const Routine &r : *more)
       if (auto error = routine(r, "a routine of parameters")) return error;

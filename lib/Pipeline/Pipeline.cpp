@@ -177,6 +177,12 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   if (Error e = verify(m, m.stage)) return std::move(e);
   if (Error e = checkParams(m)) return std::move(e);
   if (Error e = addPipeline(o, m)) return std::move(e);
+  if (o.strides && (o.gpu || !o.gpus.empty()))
+    return createStringError(std::errc::not_supported,
+                             "--strides=any is for CPUs: in the memory of a GPU tensors are row-major");
+  if (o.strides && o.emit == "c")
+    return createStringError(std::errc::not_supported,
+                             "--strides=any is for bundles: emitted C takes row-major tensors");
   if (o.training)
     if (Error e = addTraining(run, m)) return std::move(e);
   if (Error e = addShardings(o, m)) return std::move(e);
@@ -192,7 +198,8 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   if (o.emit == "uop") return Compilation{{}, print(m), {}};
 
   run.begin("schedule");
-  Expected<Schedule> s = schedule(m, {o.fold, o.gpu || !o.gpus.empty(), o.checks, o.storesAlongSum(), o.overlap});
+  Expected<Schedule> s =
+      schedule(m, {o.fold, o.gpu || !o.gpus.empty(), o.checks, o.storesAlongSum(), o.overlap, o.strides});
   if (!s) return s.takeError();
   if (Error e = run.end("schedule", ".txt", [&] { return print(*s); })) return std::move(e);
   if (o.emit == "schedule") return Compilation{{}, print(*s), {}};

@@ -99,6 +99,13 @@ uint32_t Scheduler::kernelNumber(KernelSpec spec) {
   return out.kernels.size() - 1;
 }
 
+void Scheduler::emitKernel(KernelSpec spec, std::vector<uint32_t> buffers) {
+  LaunchInstr launch;
+  launch.buffers = std::move(buffers);
+  addVariants(std::move(spec), launch.variants);
+  emit(std::move(launch));
+}
+
 void Scheduler::dropKernels() {
   constexpr uint32_t unused = ~0u;
   std::vector<uint32_t> number(out.kernels.size(), unused);
@@ -109,7 +116,10 @@ void Scheduler::dropKernels() {
           if (auto *l = std::get_if<LaunchInstr>(&i))
             for (LaunchInstr::Variant &v : l->variants) visit(v.kernel);
     };
-    for (ScheduledEntry &e : out.entries) routine(e.routine);
+    for (ScheduledEntry &e : out.entries) {
+      routine(e.routine);
+      if (e.strided) routine(e.strided->routine);
+    }
     llvm::for_each(out.prepares, routine);
     llvm::for_each(out.derives, routine);
   };
@@ -166,7 +176,7 @@ void Scheduler::copyView(UOpRef view, const Place &to, std::vector<UOpRef> begin
   UOpRef v = c.make(Op::Detach, {close(view, spec, buffers, closed, nullptr)});
   spec.outputs.push_back({v, to.layout, to.allocated, std::move(begin)});
   buffers.push_back(to.buffer);
-  emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+  emitKernel(std::move(spec), std::move(buffers));
 }
 
 Place Scheduler::copied(UOpRef view, const Layout &layout) {
@@ -270,7 +280,8 @@ std::optional<Layout> Scheduler::inputOrder(UOpRef v, bool placed) {
     stack.pop_back();
     if (n->isIndex() || !seen.insert(n).second) continue;
     const Place *p = n == v && !placed ? nullptr : places.find(n);
-    if (p && n->rank() == v->rank() && p->layout.isPermuted() && !p->layout.isRowMajor()) return p->layout;
+    if (p && n->rank() == v->rank() && p->layout.isPermuted() && !p->layout.isRowMajor() && !p->layout.isStrided())
+      return p->layout;
     if (p || isStored(n) || n->op == Op::Permute) continue;
     if (int64_t axis = aligned ? innermostOfView(n) : -1; axis >= 0) return lastAxis(n->rank(), axis);
     aligned &= has(n->op, Elementwise);
@@ -284,7 +295,7 @@ int64_t Scheduler::innermostOfView(UOpRef view) {
   UOpRef base = view;
   while (has(base->op, Movement) && base->op != Op::Pad && !places.find(base)) base = base->src[0];
   const Place *p = base == view ? nullptr : places.find(base);
-  if (!p || !p->layout.isPermuted() || p->layout.isRowMajor()) return -1;
+  if (!p || !p->layout.isPermuted() || p->layout.isRowMajor() || p->layout.isStrided()) return -1;
   for (unsigned axis = 0; axis + 1 < view->rank(); ++axis)
     if (view->shape[axis]->hi >= leastLanes && strideOf(view, axis) == 1) return axis;
   return -1;

@@ -3,7 +3,7 @@
 // Gives:    in each kernel, symbolic integers that are not negative wherever it is launched.
 // Keeps:    what the runtime checks or decides before the launch: a dim that is set lies within its bounds, a variant
 //           runs where its condition holds and those before it do not, a loop's body runs where the counter is below
-//           the count, the equations of an entry hold.
+//           the count, the equations of an entry hold, a caller's tensor lies within its span.
 #include "astra/IR/Index.h"
 #include "astra/Schedule/Program.h"
 #include "llvm/ADT/DenseSet.h"
@@ -41,6 +41,14 @@ private:
                    [&](UOpRef f) { return llvm::any_of(topoSort(f), [&](UOpRef n) { return dims.contains(n); }); });
   }
 
+  /// A caller's tensor with elements has the last one within its span.
+  UOpRef lastInside(const Placed &p) {
+    UOpRef room = idxSub(c, p.layout.span, c.index(1));
+    for (auto [extent, stride] : llvm::zip_equal(p.allocated, p.layout.strides))
+      room = idxSub(c, room, idxMul(c, idxSub(c, extent, c.index(1)), stride));
+    return room;
+  }
+
   void launch(const LaunchInstr &l, const Facts &facts) {
     Facts here(facts);
     for (const LaunchInstr::Variant &v : l.variants) {
@@ -49,6 +57,10 @@ private:
         own.push_back(idxSub(c, v.right, v.left));
         here.push_back(idxSub(c, idxSub(c, v.left, v.right), c.index(1)));
       }
+      const KernelSpec &spec = s.kernels[v.kernel];
+      for (const std::vector<Placed> *list : {&spec.inputs, &spec.outputs})
+        for (const Placed &p : *list)
+          if (p.layout.isStrided()) own.push_back(lastInside(p));
       Facts &known = s.kernels[v.kernel].known;
       if (!seen[v.kernel])
         known = own;
@@ -107,6 +119,7 @@ void astra::noteKnown(Module &m, Schedule &s) {
       equal.push_back(idxSub(c, q.left, q.right));
       equal.push_back(idxSub(c, q.right, q.left));
     }
+    if (e.strided) knowing.run(e.strided->routine, equal);
     knowing.run(e.routine, std::move(equal));
   }
   for (const Routine &r : s.prepares) knowing.run(r);

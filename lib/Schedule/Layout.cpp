@@ -1,6 +1,8 @@
 //===- Layout.cpp: addresses of elements -----------------------------------===//
 #include "astra/Schedule/Layout.h"
+#include "astra/IR/Text.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace astra;
@@ -30,11 +32,16 @@ std::vector<UOpRef> astra::memoryExtents(Context &c, const Layout &l, Shape shap
 }
 
 UOpRef astra::elementCount(Context &c, const Layout &l, Shape shape) {
+  if (l.isStrided()) return l.span;
   return idxProduct(c, memoryExtents(c, l, shape));
 }
 
 UOpRef astra::address(Context &c, const Layout &l, Shape shape, llvm::ArrayRef<UOpRef> index) {
   UOpRef at = c.index(0);
+  if (l.isStrided()) {
+    for (auto [i, stride] : llvm::zip_equal(index, l.strides)) at = idxAdd(c, at, idxMul(c, i, stride));
+    return simplifyIndex(c, at);
+  }
   auto extents = memoryExtents(c, l, shape);
   for (size_t i = 0; i < l.dims.size(); ++i) {
     const MemoryDim &d = l.dims[i];
@@ -97,6 +104,8 @@ std::vector<uint8_t> astra::arrange(const Layout &l, llvm::ArrayRef<int64_t> sha
 std::string astra::text(const Layout &l) {
   if (l.isRowMajor()) return "row-major";
   std::string out;
+  for (UOpRef stride : l.strides) out += (out.empty() ? "strides [" : ", ") + indexText(stride);
+  if (l.isStrided()) return out + "]";
   for (const MemoryDim &d : l.dims) {
     out += "[" + std::to_string(d.axis);
     if (d.div != 1) out += "/" + std::to_string(d.div);

@@ -119,6 +119,9 @@ std::string astra::print(const Schedule &s) {
   for (const ScheduledEntry &e : s.entries) {
     p.line(0, "entry ", e.entry->name);
     p.routine(e.routine);
+    if (!e.strided) continue;
+    p.line(0, "entry ", e.entry->name, " at strides");
+    p.routine(e.strided->routine);
   }
   return p.out;
 }

@@ -51,7 +51,7 @@ void Scheduler::scatter(UOpRef v, const Place *destination) {
          update = close(v->src[2], spec, buffers, closed, nullptr);
   spec.outputs.push_back({c.withSources(v, {into, index, update}), at.layout, at.allocated});
   spec.inPlace = true;
-  emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+  emitKernel(std::move(spec), std::move(buffers));
   forget(x, at.buffer);
   places.set(v, at);
 }
@@ -74,7 +74,7 @@ void Scheduler::realize(UOpRef v, UOpRef rootOp, const Place *destination, const
       UOpRef value = close(v, spec, buffers, closed, v);
       spec.outputs.push_back({value, at.layout, at.allocated});
       spec.inPlace = true;
-      emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+      emitKernel(std::move(spec), std::move(buffers));
       forget(v->src[0], at.buffer);
       places.set(v, at);
       return;
@@ -96,7 +96,7 @@ void Scheduler::realize(UOpRef v, UOpRef rootOp, const Place *destination, const
       close(over->second.state, spec, buffers, closed, nullptr); // argument 0
       spec.outputs.push_back({close(v, spec, buffers, closed, v), at.layout, at.allocated});
       spec.inPlace = true;
-      emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+      emitKernel(std::move(spec), std::move(buffers));
       places.set(v, at);
       return;
     } // else it reads a copy that lies as a contract wants it
@@ -104,6 +104,8 @@ void Scheduler::realize(UOpRef v, UOpRef rootOp, const Place *destination, const
 
   int64_t lane = -1;
   Layout layout = layoutFor(v, rootOp, lane);
+  if (destination && destination->layout.isStrided() && !(rootOp && rootOp->op == Op::Contract))
+    layout = destination->layout;
   bool becomesState = destination && routine->buffers[destination->buffer].kind == BufferKind::State;
   if (becomesState && !rootOp) layout = destination->layout; // a copy that does not turn it, or none
   if (part && !rootOp)
@@ -135,7 +137,7 @@ void Scheduler::realize(UOpRef v, UOpRef rootOp, const Place *destination, const
       launch.variants.push_back({rows, c.index(4), kernelNumber(std::move(thin))});
     }
   }
-  launch.variants.push_back({nullptr, nullptr, kernelNumber(std::move(spec))});
+  addVariants(std::move(spec), launch.variants);
   emit(std::move(launch));
   endRepacks();
   if (!inWhole) places.set(v, {to, layout, allocated}); // else nobody reads it by itself
@@ -186,7 +188,7 @@ void Scheduler::copyTo(UOpRef v, const Place &to) {
   spec.inputs.push_back({x, from->layout, from->allocated});
   spec.outputs.push_back({c.make(Op::Detach, {x}), to.layout, to.allocated});
   buffers = {from->buffer, to.buffer};
-  emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+  emitKernel(std::move(spec), std::move(buffers));
 }
 
 void Scheduler::moveAll(ArrayRef<std::pair<UOpRef, Place>> wanted) {
@@ -364,14 +366,14 @@ static std::vector<UOpRef> inOrderOfDepth(ArrayRef<UOpRef> roots, ArrayRef<std::
   return sorted;
 }
 
-void Scheduler::entry(const Entry &e) {
-  out.entries.push_back({&e, {}, {}, {}});
-  begin(out.entries.back().routine);
+void Scheduler::entry(const Entry &e, StridedRoutine *strided) {
+  begin(strided ? strided->routine : out.entries.back().routine);
   auto rowMajor = [](UOpRef v) { return Layout::rowMajor(v->rank()); };
   for (uint32_t i = 0; i < e.inputs.size(); ++i) {
     UOpRef v = inMemory(c, e.inputs[i].value);
     std::vector<UOpRef> shape(v->shape);
-    places.set(v, {addBuffer(BufferKind::Input, i, v->dtype, shape, rowMajor(v)), rowMajor(v), shape});
+    Layout layout = strided ? stridedLayout(e.inputs[i].value, false, i, *strided) : rowMajor(v);
+    places.set(v, {addBuffer(BufferKind::Input, i, v->dtype, shape, layout), layout, shape});
   }
   std::vector<UOpRef> roots;
   for (const Value &v : e.outputs) roots.push_back(v.value);
@@ -396,6 +398,7 @@ void Scheduler::entry(const Entry &e) {
   std::vector<UOpRef> rows(roots.begin() + e.outputs.size() + e.updates.size(), roots.end());
   roots.resize(e.outputs.size() + e.updates.size());
   layOutTables(roots);
+  if (strided) copyWhole(roots);
   for (UOpRef n : topoSort(roots))
     if (n->op == Op::State) {
       std::vector<UOpRef> shape(n->shape);
@@ -426,9 +429,11 @@ void Scheduler::entry(const Entry &e) {
   std::vector<UOpRef> computed = roots;
   for (uint32_t i = 0; i < e.outputs.size(); ++i) {
     UOpRef &v = computed[i];
-    while (isRenamed(v)) v = v->src[0]; // the kernel that computes it writes the output
+    Layout layout = strided ? stridedLayout(e.outputs[i].value, true, i, *strided) : rowMajor(v);
+    while (!layout.isStrided() && isRenamed(v)) v = v->src[0]; // the kernel that computes it writes the output
     std::vector<UOpRef> allocated = bound(v->shape);
-    outputs.push_back({addBuffer(BufferKind::Output, i, v->dtype, allocated, rowMajor(v)), rowMajor(v), allocated});
+    if (!layout.isStrided()) layout = rowMajor(v);
+    outputs.push_back({addBuffer(BufferKind::Output, i, v->dtype, allocated, layout), layout, allocated});
     want(v, outputs.back());
   }
   computed.insert(computed.end(), tests.begin(), tests.end());
@@ -438,6 +443,7 @@ void Scheduler::entry(const Entry &e) {
   landAll();
   join();
   layOutSlots();
+  if (strided) return;
   ScheduledEntry &se = out.entries.back();
   auto row = rows.begin();
   for (uint32_t i = 0; i < e.outputs.size(); ++i) {
@@ -526,7 +532,13 @@ llvm::Expected<Schedule> Scheduler::run() {
   }
   out.entries.reserve(m.entries.size());
   for (const Entry &e : m.entries) {
-    entry(e);
+    out.entries.push_back({&e, {}, {}, {}});
+    entry(e, nullptr);
+    if (o.strides && !failed()) {
+      StridedRoutine strided;
+      entry(e, &strided);
+      if (!strided.tensors.empty()) out.entries.back().strided = std::move(strided);
+    }
     if (failed()) return llvm::createStringError("entry " + e.name + ": " + error);
   }
   derive();

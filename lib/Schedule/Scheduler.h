@@ -36,7 +36,8 @@ private:
   // Scheduler.cpp
   /// What follows fills a routine of its own.
   void begin(Routine &r);
-  void entry(const Entry &e);
+  /// Fills the routine of the last of `out.entries`, or its second one.
+  void entry(const Entry &e, StridedRoutine *strided);
   void fold();
   /// Notes in `unfolded` what these nodes and their sources are over folded params.
   void standIn(llvm::ArrayRef<UOpRef> roots);
@@ -113,6 +114,8 @@ private:
   /// Stores such an operand, if it is not stored yet.
   void storeOperand(UOpRef operand, const Layout &layout);
   uint32_t kernelNumber(KernelSpec spec);
+  /// Appends a launch of a kernel on these buffers.
+  void emitKernel(KernelSpec spec, std::vector<uint32_t> buffers);
   /// Drops the kernels that no launch names.
   void dropKernels();
   const Place *placeOf(UOpRef x);
@@ -150,6 +153,16 @@ private:
   void prepare();
   void derive();
   void describeParams();
+
+  // Strided.cpp
+  /// The layout of an input or output of an entry where the caller has it, whose dims `to` gets; row-major where that
+  /// is the only one possible.
+  Layout stridedLayout(UOpRef declared, bool isOutput, uint32_t index, StridedRoutine &to);
+  /// Copies the strided inputs that something reads by other ways than element by element.
+  void copyWhole(llvm::ArrayRef<UOpRef> roots);
+  /// A launch of a kernel. Where tensors with strides may have neighbours along their last axis, and only there, they
+  /// are loaded and stored by vectors: that is a kernel of its own.
+  void addVariants(KernelSpec spec, std::vector<LaunchInstr::Variant> &to);
 
   // Join.cpp
   /// Puts launches that a CPU computes together one behind another.

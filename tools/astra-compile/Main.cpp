@@ -71,14 +71,6 @@ std::function<std::string(std::string_view)> level(FoldLevel &out) {
   };
 }
 
-std::function<std::string(std::string_view)> qdq(bool &floats) {
-  return [&floats](std::string_view v) -> std::string {
-    if (v != "integers" && v != "floats") return "'" + std::string(v) + "' is not one of integers, floats";
-    floats = v == "floats";
-    return "";
-  };
-}
-
 /// "batch=1..64", "batch=8" or "total=past + 1"; "*=1..64" for all others.
 std::string addDim(std::vector<DimBound> &out, std::string_view v) {
   auto [name, range] = llvm::StringRef(v).split('=');
@@ -183,7 +175,7 @@ constexpr llvm::StringLiteral ofFiles[] = {"asset", "calibrate", "constant", "to
 struct CommandLine {
   Job job;
   std::vector<std::string> targets, tune;
-  std::string numerics = "strict", ptxas;
+  std::string numerics = "strict", ptxas, qdq, strides;
   int64_t jobs = llvm::hardware_concurrency().compute_thread_count();
   bool quiet = false, json = false;
   bool train = false;
@@ -259,12 +251,16 @@ Program describe(CommandLine &c) {
        "what products between DequantizeLinear and QuantizeLinear of an ONNX model are: integers, the default, exact "
        "and scaled once; floats, as the nodes say one by one. Results differ by "
        "roundings: a quantized value may be the next one",
-       qdq(j.qdqFloats)},
+       word(c.qdq, "integers|floats")},
       {"fold", "LEVEL",
        "what is computed from weights alone while compiling: small, the default, what makes the bundle little larger; "
        "none; all, so that 8-bit weights too are stored as what they are multiplied as. Weights can be replaced after "
        "any",
        level(o.fold)},
+      {"strides", "KIND",
+       "tensors that calls take without a copy: row-major, the default; any: at any strides too; a larger bundle, of "
+       "CPUs",
+       word(c.strides, "row-major|any")},
       {"check", "",
        "has kernels that users wrote test what they assume and assert, and integers that they compute places from, "
        "when they run; a call in which a test fails is refused with the line and the program. Slower",
@@ -569,6 +565,7 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   if (!language && j.asksLanguage)
     return "--context, --batch, --chunk, --tokenizer, --chat-form and --cache-type are for a language model, which " +
            j.model + " is not";
+  j.qdqFloats = c.qdq == "floats", o.strides = c.strides == "any";
   if (c.numerics == "device")
     c.unsupported =
         "--numerics=device without a matrix unit is not supported; strict is, and device:UNIT of " + matrixUnitNames();

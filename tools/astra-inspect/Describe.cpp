@@ -163,7 +163,10 @@ std::vector<tool::Computes> tool::computedBy(const fmt::ManifestT &m) {
             out[v->kernel].more = std::max(out[v->kernel].more, size_t(l->more_origins));
           }
   };
-  for (const auto &e : m.entries) add(*e->routine);
+  for (const auto &e : m.entries) {
+    add(*e->routine);
+    if (e->strided) add(*e->strided->routine);
+  }
   for (const auto &r : m.derives) add(*r);
   for (auto [c, numbers] : zip_equal(out, origins)) {
     for (uint32_t n : numbers) c.names.push_back(m.origins[n]);
@@ -260,6 +263,9 @@ void tool::printSummary(raw_ostream &out, const BundleFile &b) {
     uint64_t arena = 0;
     for (uint32_t slot : e->routine->slots) arena += alignTo(atBounds(m, slot), 64);
     if (arena) out << ", keeps values in " << bytesText(arena);
+    ListSeparator strides(", ", ", any strides of ");
+    if (e->strided)
+      for (const auto &t : e->strided->tensors) out << strides << (t->output ? e->outputs : e->inputs)[t->index]->name;
     out << "\n";
   }
   for (const auto &s : m.states) out << "state " << typed(m, *s) << (s->init ? "" : ", zeros at first") << "\n";

@@ -230,6 +230,17 @@ void Writer::entries() {
     numbers("reads", e.reads);
     numbers("writes", e.writes);
     j.attributeObject("routine", [&] { routine(*e.routine); });
+    if (e.strided)
+      j.attributeObject("strided", [&] {
+        objects("tensors", e.strided->tensors, [&](const fmt::StridedTensorT &t) {
+          j.attribute("name", (t.output ? e.outputs : e.inputs)[t.index]->name);
+          j.attribute("span", m.dims[t.span]->name);
+          j.attributeArray("strides", [&] {
+            for (uint32_t d : t.strides) j.value(m.dims[d]->name);
+          });
+        });
+        j.attributeObject("routine", [&] { routine(*e.strided->routine); });
+      });
   });
 }
 

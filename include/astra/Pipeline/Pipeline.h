@@ -41,6 +41,7 @@ struct PipelineOptions {
   FoldLevel fold = FoldLevel::Small;
   std::vector<std::string> kernels; // of the compiler's own that stand for parts of the graph (WrittenKernels.h)
   bool checks = false;              // what kernels of users assume is tested when they run
+  bool strides = false;             // entries have a routine for tensors at any strides too
   UnitChoice numerics;              // adds products of floats (useMatrixUnit); no unit: as the module says
   std::optional<nn::TrainingOptions> training;
   std::optional<Mesh> mesh;      // none: that of the module, if it has one

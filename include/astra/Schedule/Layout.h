@@ -3,6 +3,8 @@
 // (index[axis] floordiv div) mod modulus. Row-major is one memory dim per axis in order; channels-last puts axis 1 at
 // the end; panels of 16 columns of a [k, n] matrix are (1, 16, 0), (0, 1, 0), (1, 1, 16), in text [n/16][k][n%16]. An
 // axis that is blocked is padded to whole blocks: the padding is 0 and never read into a result.
+// A caller's tensor may have any strides instead: the dims, one for each axis, are then the order in which kernels go
+// through it.
 #pragma once
 #include "astra/IR/Index.h"
 #include <string>
@@ -19,11 +21,14 @@ struct MemoryDim {
 
 struct Layout {
   std::vector<MemoryDim> dims;
+  std::vector<UOpRef> strides = {}; // of each axis, in elements, not negative; empty: as the dims say
+  UOpRef span = nullptr;            // of strides: elements from the first one in memory to the last, both counted
   static Layout rowMajor(unsigned rank);
   /// Axes in memory order, outermost first.
   static Layout permuted(llvm::ArrayRef<int64_t> order);
   bool isRowMajor() const;
   bool isPermuted() const; // no blocks
+  bool isStrided() const { return !strides.empty(); }
   bool operator==(const Layout &) const = default;
 };
 

@@ -6,6 +6,7 @@
 #pragma once
 #include "astra/IR/Module.h"
 #include "astra/Schedule/Layout.h"
+#include <optional>
 #include <variant>
 
 namespace astra {
@@ -133,11 +134,25 @@ struct StoredParam {
   int32_t derive = -1;       // index into Schedule::derives; -1: it depends on no parameter of the user's
 };
 
+/// A tensor of an entry that a routine reads or writes where the caller has it, at strides that are not negative.
+struct StridedTensor {
+  bool isOutput;
+  uint32_t index; // of the entry's inputs or outputs
+  UOpRef span;    // internal dims, which the runtime sets: see Layout
+  std::vector<UOpRef> strides;
+};
+/// A second routine of an entry, for calls with strides.
+struct StridedRoutine {
+  std::vector<StridedTensor> tensors;
+  Routine routine;
+};
+
 struct ScheduledEntry {
   const Entry *entry;
   Routine routine;
   std::vector<std::vector<UOpRef>> outputShapes; // over the dim vector: data dims as internal dims
   std::vector<std::vector<UOpRef>> outputBounds; // the same with internal dims at their bounds
+  std::optional<StridedRoutine> strided = {};
 };
 
 /// An internal dim that is 0 unless a kernel's program fails a test: then 2 + p * n + s, of the first program p, in
@@ -170,6 +185,7 @@ struct ScheduleOptions {
   bool alongSum =
       false;           // some target multiplies words of a matrix unit by an instruction that reads them along the sum
   bool overlap = true; // collectives run beside kernels
+  bool strides = false; // entries get a routine for tensors at any strides too
 };
 
 /// Notes in each kernel what its launches have in common: the conditions of its variants, dims that were set and found

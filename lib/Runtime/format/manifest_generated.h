@@ -132,6 +132,14 @@ struct DimBind;
 
 struct DimMultiple;
 
+struct StridedTensor;
+struct StridedTensorBuilder;
+struct StridedTensorT;
+
+struct StridedRoutine;
+struct StridedRoutineBuilder;
+struct StridedRoutineT;
+
 struct Entry;
 struct EntryBuilder;
 struct EntryT;
@@ -213,6 +221,10 @@ inline const flatbuffers::TypeTable *TensorTypeTable();
 inline const flatbuffers::TypeTable *DimBindTypeTable();
 
 inline const flatbuffers::TypeTable *DimMultipleTypeTable();
+
+inline const flatbuffers::TypeTable *StridedTensorTypeTable();
+
+inline const flatbuffers::TypeTable *StridedRoutineTypeTable();
 
 inline const flatbuffers::TypeTable *EntryTypeTable();
 
@@ -3700,6 +3712,197 @@ inline flatbuffers::Offset<Tensor> CreateTensorDirect(
 
 flatbuffers::Offset<Tensor> CreateTensor(flatbuffers::FlatBufferBuilder &_fbb, const TensorT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
+struct StridedTensorT : public flatbuffers::NativeTable {
+  typedef StridedTensor TableType;
+  bool output = false;
+  uint32_t index = 0;
+  uint32_t span = 0;
+  std::vector<uint32_t> strides{};
+};
+
+struct StridedTensor FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef StridedTensorT NativeTableType;
+  typedef StridedTensorBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return StridedTensorTypeTable();
+  }
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_OUTPUT = 4,
+    VT_INDEX = 6,
+    VT_SPAN = 8,
+    VT_STRIDES = 10
+  };
+  bool output() const {
+    return GetField<uint8_t>(VT_OUTPUT, 0) != 0;
+  }
+  uint32_t index() const {
+    return GetField<uint32_t>(VT_INDEX, 0);
+  }
+  uint32_t span() const {
+    return GetField<uint32_t>(VT_SPAN, 0);
+  }
+  const flatbuffers::Vector<uint32_t> *strides() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_STRIDES);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint8_t>(verifier, VT_OUTPUT, 1) &&
+           VerifyField<uint32_t>(verifier, VT_INDEX, 4) &&
+           VerifyField<uint32_t>(verifier, VT_SPAN, 4) &&
+           VerifyOffsetRequired(verifier, VT_STRIDES) &&
+           verifier.VerifyVector(strides()) &&
+           verifier.EndTable();
+  }
+  StridedTensorT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(StridedTensorT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<StridedTensor> Pack(flatbuffers::FlatBufferBuilder &_fbb, const StridedTensorT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct StridedTensorBuilder {
+  typedef StridedTensor Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_output(bool output) {
+    fbb_.AddElement<uint8_t>(StridedTensor::VT_OUTPUT, static_cast<uint8_t>(output), 0);
+  }
+  void add_index(uint32_t index) {
+    fbb_.AddElement<uint32_t>(StridedTensor::VT_INDEX, index, 0);
+  }
+  void add_span(uint32_t span) {
+    fbb_.AddElement<uint32_t>(StridedTensor::VT_SPAN, span, 0);
+  }
+  void add_strides(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> strides) {
+    fbb_.AddOffset(StridedTensor::VT_STRIDES, strides);
+  }
+  explicit StridedTensorBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<StridedTensor> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<StridedTensor>(end);
+    fbb_.Required(o, StridedTensor::VT_STRIDES);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<StridedTensor> CreateStridedTensor(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    bool output = false,
+    uint32_t index = 0,
+    uint32_t span = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> strides = 0) {
+  StridedTensorBuilder builder_(_fbb);
+  builder_.add_strides(strides);
+  builder_.add_span(span);
+  builder_.add_index(index);
+  builder_.add_output(output);
+  return builder_.Finish();
+}
+
+inline flatbuffers::Offset<StridedTensor> CreateStridedTensorDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    bool output = false,
+    uint32_t index = 0,
+    uint32_t span = 0,
+    const std::vector<uint32_t> *strides = nullptr) {
+  auto strides__ = strides ? _fbb.CreateVector<uint32_t>(*strides) : 0;
+  return astra::fmt::CreateStridedTensor(
+      _fbb,
+      output,
+      index,
+      span,
+      strides__);
+}
+
+flatbuffers::Offset<StridedTensor> CreateStridedTensor(flatbuffers::FlatBufferBuilder &_fbb, const StridedTensorT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
+struct StridedRoutineT : public flatbuffers::NativeTable {
+  typedef StridedRoutine TableType;
+  std::vector<std::unique_ptr<astra::fmt::StridedTensorT>> tensors{};
+  std::unique_ptr<astra::fmt::RoutineT> routine{};
+  StridedRoutineT() = default;
+  StridedRoutineT(const StridedRoutineT &o);
+  StridedRoutineT(StridedRoutineT&&) FLATBUFFERS_NOEXCEPT = default;
+  StridedRoutineT &operator=(StridedRoutineT o) FLATBUFFERS_NOEXCEPT;
+};
+
+struct StridedRoutine FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef StridedRoutineT NativeTableType;
+  typedef StridedRoutineBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return StridedRoutineTypeTable();
+  }
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_TENSORS = 4,
+    VT_ROUTINE = 6
+  };
+  const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::StridedTensor>> *tensors() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::StridedTensor>> *>(VT_TENSORS);
+  }
+  const astra::fmt::Routine *routine() const {
+    return GetPointer<const astra::fmt::Routine *>(VT_ROUTINE);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_TENSORS) &&
+           verifier.VerifyVector(tensors()) &&
+           verifier.VerifyVectorOfTables(tensors()) &&
+           VerifyOffsetRequired(verifier, VT_ROUTINE) &&
+           verifier.VerifyTable(routine()) &&
+           verifier.EndTable();
+  }
+  StridedRoutineT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(StridedRoutineT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<StridedRoutine> Pack(flatbuffers::FlatBufferBuilder &_fbb, const StridedRoutineT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct StridedRoutineBuilder {
+  typedef StridedRoutine Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_tensors(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::StridedTensor>>> tensors) {
+    fbb_.AddOffset(StridedRoutine::VT_TENSORS, tensors);
+  }
+  void add_routine(flatbuffers::Offset<astra::fmt::Routine> routine) {
+    fbb_.AddOffset(StridedRoutine::VT_ROUTINE, routine);
+  }
+  explicit StridedRoutineBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<StridedRoutine> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<StridedRoutine>(end);
+    fbb_.Required(o, StridedRoutine::VT_TENSORS);
+    fbb_.Required(o, StridedRoutine::VT_ROUTINE);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<StridedRoutine> CreateStridedRoutine(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::StridedTensor>>> tensors = 0,
+    flatbuffers::Offset<astra::fmt::Routine> routine = 0) {
+  StridedRoutineBuilder builder_(_fbb);
+  builder_.add_routine(routine);
+  builder_.add_tensors(tensors);
+  return builder_.Finish();
+}
+
+inline flatbuffers::Offset<StridedRoutine> CreateStridedRoutineDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    const std::vector<flatbuffers::Offset<astra::fmt::StridedTensor>> *tensors = nullptr,
+    flatbuffers::Offset<astra::fmt::Routine> routine = 0) {
+  auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::StridedTensor>>(*tensors) : 0;
+  return astra::fmt::CreateStridedRoutine(
+      _fbb,
+      tensors__,
+      routine);
+}
+
+flatbuffers::Offset<StridedRoutine> CreateStridedRoutine(flatbuffers::FlatBufferBuilder &_fbb, const StridedRoutineT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
 struct EntryT : public flatbuffers::NativeTable {
   typedef Entry TableType;
   std::string name{};
@@ -3712,6 +3915,7 @@ struct EntryT : public flatbuffers::NativeTable {
   std::vector<uint32_t> writes{};
   std::unique_ptr<astra::fmt::RoutineT> routine{};
   std::vector<astra::fmt::DimMultiple> multiples{};
+  std::unique_ptr<astra::fmt::StridedRoutineT> strided{};
   EntryT() = default;
   EntryT(const EntryT &o);
   EntryT(EntryT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -3734,7 +3938,8 @@ struct Entry FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_READS = 16,
     VT_WRITES = 18,
     VT_ROUTINE = 20,
-    VT_MULTIPLES = 22
+    VT_MULTIPLES = 22,
+    VT_STRIDED = 24
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -3766,6 +3971,9 @@ struct Entry FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<const astra::fmt::DimMultiple *> *multiples() const {
     return GetPointer<const flatbuffers::Vector<const astra::fmt::DimMultiple *> *>(VT_MULTIPLES);
   }
+  const astra::fmt::StridedRoutine *strided() const {
+    return GetPointer<const astra::fmt::StridedRoutine *>(VT_STRIDED);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -3790,6 +3998,8 @@ struct Entry FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(routine()) &&
            VerifyOffset(verifier, VT_MULTIPLES) &&
            verifier.VerifyVector(multiples()) &&
+           VerifyOffset(verifier, VT_STRIDED) &&
+           verifier.VerifyTable(strided()) &&
            verifier.EndTable();
   }
   EntryT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -3831,6 +4041,9 @@ struct EntryBuilder {
   void add_multiples(flatbuffers::Offset<flatbuffers::Vector<const astra::fmt::DimMultiple *>> multiples) {
     fbb_.AddOffset(Entry::VT_MULTIPLES, multiples);
   }
+  void add_strided(flatbuffers::Offset<astra::fmt::StridedRoutine> strided) {
+    fbb_.AddOffset(Entry::VT_STRIDED, strided);
+  }
   explicit EntryBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -3862,8 +4075,10 @@ inline flatbuffers::Offset<Entry> CreateEntry(
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> reads = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> writes = 0,
     flatbuffers::Offset<astra::fmt::Routine> routine = 0,
-    flatbuffers::Offset<flatbuffers::Vector<const astra::fmt::DimMultiple *>> multiples = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<const astra::fmt::DimMultiple *>> multiples = 0,
+    flatbuffers::Offset<astra::fmt::StridedRoutine> strided = 0) {
   EntryBuilder builder_(_fbb);
+  builder_.add_strided(strided);
   builder_.add_multiples(multiples);
   builder_.add_routine(routine);
   builder_.add_writes(writes);
@@ -3888,7 +4103,8 @@ inline flatbuffers::Offset<Entry> CreateEntryDirect(
     const std::vector<uint32_t> *reads = nullptr,
     const std::vector<uint32_t> *writes = nullptr,
     flatbuffers::Offset<astra::fmt::Routine> routine = 0,
-    const std::vector<astra::fmt::DimMultiple> *multiples = nullptr) {
+    const std::vector<astra::fmt::DimMultiple> *multiples = nullptr,
+    flatbuffers::Offset<astra::fmt::StridedRoutine> strided = 0) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto inputs__ = inputs ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Tensor>>(*inputs) : 0;
   auto outputs__ = outputs ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Tensor>>(*outputs) : 0;
@@ -3909,7 +4125,8 @@ inline flatbuffers::Offset<Entry> CreateEntryDirect(
       reads__,
       writes__,
       routine,
-      multiples__);
+      multiples__,
+      strided);
 }
 
 flatbuffers::Offset<Entry> CreateEntry(flatbuffers::FlatBufferBuilder &_fbb, const EntryT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -5655,6 +5872,82 @@ inline flatbuffers::Offset<Tensor> CreateTensor(flatbuffers::FlatBufferBuilder &
       _tap);
 }
 
+inline StridedTensorT *StridedTensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::unique_ptr<StridedTensorT>(new StridedTensorT());
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void StridedTensor::UnPackTo(StridedTensorT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = output(); _o->output = _e; }
+  { auto _e = index(); _o->index = _e; }
+  { auto _e = span(); _o->span = _e; }
+  { auto _e = strides(); if (_e) { _o->strides.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->strides[_i] = _e->Get(_i); } } }
+}
+
+inline flatbuffers::Offset<StridedTensor> StridedTensor::Pack(flatbuffers::FlatBufferBuilder &_fbb, const StridedTensorT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateStridedTensor(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<StridedTensor> CreateStridedTensor(flatbuffers::FlatBufferBuilder &_fbb, const StridedTensorT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const StridedTensorT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _output = _o->output;
+  auto _index = _o->index;
+  auto _span = _o->span;
+  auto _strides = _fbb.CreateVector(_o->strides);
+  return astra::fmt::CreateStridedTensor(
+      _fbb,
+      _output,
+      _index,
+      _span,
+      _strides);
+}
+
+inline StridedRoutineT::StridedRoutineT(const StridedRoutineT &o)
+      : routine((o.routine) ? new astra::fmt::RoutineT(*o.routine) : nullptr) {
+  tensors.reserve(o.tensors.size());
+  for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new astra::fmt::StridedTensorT(*tensors_) : nullptr); }
+}
+
+inline StridedRoutineT &StridedRoutineT::operator=(StridedRoutineT o) FLATBUFFERS_NOEXCEPT {
+  std::swap(tensors, o.tensors);
+  std::swap(routine, o.routine);
+  return *this;
+}
+
+inline StridedRoutineT *StridedRoutine::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::unique_ptr<StridedRoutineT>(new StridedRoutineT());
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void StridedRoutine::UnPackTo(StridedRoutineT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = tensors(); if (_e) { _o->tensors.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->tensors[_i] = std::unique_ptr<astra::fmt::StridedTensorT>(_e->Get(_i)->UnPack(_resolver)); } } }
+  { auto _e = routine(); if (_e) _o->routine = std::unique_ptr<astra::fmt::RoutineT>(_e->UnPack(_resolver)); }
+}
+
+inline flatbuffers::Offset<StridedRoutine> StridedRoutine::Pack(flatbuffers::FlatBufferBuilder &_fbb, const StridedRoutineT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateStridedRoutine(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<StridedRoutine> CreateStridedRoutine(flatbuffers::FlatBufferBuilder &_fbb, const StridedRoutineT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const StridedRoutineT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _tensors = _fbb.CreateVector<flatbuffers::Offset<astra::fmt::StridedTensor>> (_o->tensors.size(), [](size_t i, _VectorArgs *__va) { return CreateStridedTensor(*__va->__fbb, __va->__o->tensors[i].get(), __va->__rehasher); }, &_va );
+  auto _routine = _o->routine ? CreateRoutine(_fbb, _o->routine.get(), _rehasher) : 0;
+  return astra::fmt::CreateStridedRoutine(
+      _fbb,
+      _tensors,
+      _routine);
+}
+
 inline EntryT::EntryT(const EntryT &o)
       : name(o.name),
         binds(o.binds),
@@ -5663,7 +5956,8 @@ inline EntryT::EntryT(const EntryT &o)
         reads(o.reads),
         writes(o.writes),
         routine((o.routine) ? new astra::fmt::RoutineT(*o.routine) : nullptr),
-        multiples(o.multiples) {
+        multiples(o.multiples),
+        strided((o.strided) ? new astra::fmt::StridedRoutineT(*o.strided) : nullptr) {
   inputs.reserve(o.inputs.size());
   for (const auto &inputs_ : o.inputs) { inputs.emplace_back((inputs_) ? new astra::fmt::TensorT(*inputs_) : nullptr); }
   outputs.reserve(o.outputs.size());
@@ -5681,6 +5975,7 @@ inline EntryT &EntryT::operator=(EntryT o) FLATBUFFERS_NOEXCEPT {
   std::swap(writes, o.writes);
   std::swap(routine, o.routine);
   std::swap(multiples, o.multiples);
+  std::swap(strided, o.strided);
   return *this;
 }
 
@@ -5703,6 +5998,7 @@ inline void Entry::UnPackTo(EntryT *_o, const flatbuffers::resolver_function_t *
   { auto _e = writes(); if (_e) { _o->writes.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->writes[_i] = _e->Get(_i); } } }
   { auto _e = routine(); if (_e) _o->routine = std::unique_ptr<astra::fmt::RoutineT>(_e->UnPack(_resolver)); }
   { auto _e = multiples(); if (_e) { _o->multiples.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->multiples[_i] = *_e->Get(_i); } } }
+  { auto _e = strided(); if (_e) _o->strided = std::unique_ptr<astra::fmt::StridedRoutineT>(_e->UnPack(_resolver)); }
 }
 
 inline flatbuffers::Offset<Entry> Entry::Pack(flatbuffers::FlatBufferBuilder &_fbb, const EntryT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -5723,6 +6019,7 @@ inline flatbuffers::Offset<Entry> CreateEntry(flatbuffers::FlatBufferBuilder &_f
   auto _writes = _fbb.CreateVector(_o->writes);
   auto _routine = _o->routine ? CreateRoutine(_fbb, _o->routine.get(), _rehasher) : 0;
   auto _multiples = _o->multiples.size() ? _fbb.CreateVectorOfStructs(_o->multiples) : 0;
+  auto _strided = _o->strided ? CreateStridedRoutine(_fbb, _o->strided.get(), _rehasher) : 0;
   return astra::fmt::CreateEntry(
       _fbb,
       _name,
@@ -5734,7 +6031,8 @@ inline flatbuffers::Offset<Entry> CreateEntry(flatbuffers::FlatBufferBuilder &_f
       _reads,
       _writes,
       _routine,
-      _multiples);
+      _multiples,
+      _strided);
 }
 
 inline AssetT::AssetT(const AssetT &o)
@@ -6860,6 +7158,34 @@ inline const flatbuffers::TypeTable *DimMultipleTypeTable() {
   return &tt;
 }
 
+inline const flatbuffers::TypeTable *StridedTensorTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_BOOL, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 1, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 4, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *StridedRoutineTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_SEQUENCE, 1, 0 },
+    { flatbuffers::ET_SEQUENCE, 0, 1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::StridedTensorTypeTable,
+    astra::fmt::RoutineTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 2, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
 inline const flatbuffers::TypeTable *EntryTypeTable() {
   static const flatbuffers::TypeCode type_codes[] = {
     { flatbuffers::ET_STRING, 0, -1 },
@@ -6871,16 +7197,18 @@ inline const flatbuffers::TypeTable *EntryTypeTable() {
     { flatbuffers::ET_UINT, 1, -1 },
     { flatbuffers::ET_UINT, 1, -1 },
     { flatbuffers::ET_SEQUENCE, 0, 2 },
-    { flatbuffers::ET_SEQUENCE, 1, 3 }
+    { flatbuffers::ET_SEQUENCE, 1, 3 },
+    { flatbuffers::ET_SEQUENCE, 0, 4 }
   };
   static const flatbuffers::TypeFunction type_refs[] = {
     astra::fmt::TensorTypeTable,
     astra::fmt::DimBindTypeTable,
     astra::fmt::RoutineTypeTable,
-    astra::fmt::DimMultipleTypeTable
+    astra::fmt::DimMultipleTypeTable,
+    astra::fmt::StridedRoutineTypeTable
   };
   static const flatbuffers::TypeTable tt = {
-    flatbuffers::ST_TABLE, 10, type_codes, type_refs, nullptr, nullptr, nullptr
+    flatbuffers::ST_TABLE, 11, type_codes, type_refs, nullptr, nullptr, nullptr
   };
   return &tt;
 }

@@ -25,7 +25,6 @@ struct Submit {
   const fmt::Entry &e = *call.entry->table;
   const astra_bundle &bundle = *session->loaded->bundle;
   const fmt::Manifest &m = bundle.manifest();
-  RoutineMemory &memory = session->memories[call.entry->index];
   View *inputs = session->views.data();
   View *outputs = inputs + e.inputs()->size();
 
@@ -35,6 +34,7 @@ struct Submit {
   Status states();
   Status readInputs();
   Status readOutputs();
+  Status strides();
   Status sizes();
   Status overlaps();
   Status bindBuffers();
@@ -44,14 +44,21 @@ struct Submit {
   Status prepare();
   Status queue(astra_promise **out);
 
-  Status checkStrides(const View &v, const char *what, const char *name) {
-    if (v.dense || call.flags & ASTRA_CALL_ALLOW_COPY) return ASTRA_OK;
+  RoutineMemory &memory() { return session->memoryOf(*call.entry); }
+  const fmt::StridedTensor *stridedTensor(uint32_t index, bool isOutput) const;
+  bool takesStrides(const View &v, uint32_t index, bool isOutput) const;
+  /// Notes whether a tensor stays where it is although it is not row-major.
+  Status checkStrides(View &v, uint32_t index, bool isOutput, const char *name) {
+    v.isStrided = !v.dense && takesStrides(v, index, isOutput);
+    session->isStrided |= v.isStrided;
+    if (v.dense || v.isStrided || call.flags & ASTRA_CALL_ALLOW_COPY) return ASTRA_OK;
     return fail(diag, ASTRA_WRONG_STRIDES,
-                "%s %.64s is not row-major; make it so, or allow a copy with ASTRA_CALL_ALLOW_COPY", what, name);
+                "%s %.64s is not row-major; make it so, or allow a copy with ASTRA_CALL_ALLOW_COPY",
+                isOutput ? "output" : "input", name);
   }
   /// Notes a tensor that the program cannot use where it is.
   Status stage(const View &v, uint32_t index, bool isOutput) {
-    bool strided = !v.dense;
+    bool strided = !v.dense && !v.isStrided;
     bool elsewhere = device->gpu && v.bytes && (!v.gpu || reinterpret_cast<uintptr_t>(v.data) % kGpuAlign);
     if (!strided && !elsewhere) return ASTRA_OK;
     session->staged[session->numStaged++] = {v, index, staging, packing, isOutput};
@@ -89,6 +96,7 @@ Status Submit::readInputs() {
     return fail(diag, ASTRA_INVALID_ARGUMENT, "%u inputs; entry %.64s takes %u", call.num_inputs, e.name()->c_str(),
                 e.inputs()->size());
   session->numStaged = session->numAccesses = session->numBlocks = 0;
+  session->isStrided = false;
   for (uint32_t i = 0; i < call.num_inputs; i++) {
     const char *name = e.inputs()->Get(i)->name()->c_str();
     astra_tensor t;
@@ -101,7 +109,7 @@ Status Submit::readInputs() {
     View &v = inputs[i];
     if (Status s = resolve(v, t, name, diag)) return s;
     if (Status s = checkPlace(v, device, name, diag)) return s;
-    if (Status s = checkStrides(v, "input", name)) return s;
+    if (Status s = checkStrides(v, i, false, name)) return s;
     if (Status s = stage(v, i, false)) return s;
   }
   if (Status s = bindDims(session, e, inputs, session->dims.data(), diag)) return s;
@@ -125,7 +133,7 @@ Status Submit::readOutputs() {
       return fail(diag, ASTRA_INVALID_ARGUMENT, "output %.64s has flags %#x; outputs can be conjugated and no more",
                   name, t.flags);
     if (Status s = resolve(outputs[i], t, name, diag)) return s;
-    if (Status s = checkStrides(outputs[i], "output", name)) return s;
+    if (Status s = checkStrides(outputs[i], i, true, name)) return s;
     if (Status s = checkWritable(outputs[i], "output", name, diag)) return s;
     if (Status s = checkPlace(outputs[i], device, name, diag)) return s;
     if (Status s = stage(outputs[i], i, true)) return s;
@@ -138,9 +146,53 @@ Status Submit::readOutputs() {
   return ASTRA_OK;
 }
 
+/// What the entry's routine for strides says of a tensor; null: it takes it row-major, or there is none.
+const fmt::StridedTensor *Submit::stridedTensor(uint32_t index, bool isOutput) const {
+  if (!e.strided() || device->gpu) return nullptr;
+  for (const fmt::StridedTensor *t : *e.strided()->tensors())
+    if (t->index() == index && t->output() == isOutput) return t;
+  return nullptr;
+}
+
+/// An element's place is a sum of products of no more than these numbers, which `resolve` has computed without
+/// overflow: it lies in the tensor's memory, as kernels are proved to stay within its span.
+bool Submit::takesStrides(const View &v, uint32_t index, bool isOutput) const {
+  const fmt::StridedTensor *t = stridedTensor(index, isOutput);
+  if (!t || v.conjugate || v.rank != t->strides()->size()) return false;
+  for (uint32_t i = 0; i < v.rank; i++)
+    if (v.strides[i] < 0 || v.strides[i] > m.dims()->Get(t->strides()->Get(i))->hi()) return false;
+  return (v.high - v.low) / (v.dtype->bits / 8) <= m.dims()->Get(t->span())->hi();
+}
+
+/// Sets the dims of the routine for strides, if some tensor needs it: of the others those of row-major order.
+Status Submit::strides() {
+  if (!session->isStrided) return ASTRA_OK;
+  for (const fmt::StridedTensor *t : *e.strided()->tensors()) {
+    const View &v = (t->output() ? outputs : inputs)[t->index()];
+    auto set = [&](uint32_t dim, int64_t value) {
+      session->dims[dim] = value;
+      return value <= m.dims()->Get(dim)->hi();
+    };
+    int64_t expected = 1;
+    bool fits = set(t->span(), (v.isStrided ? v.high - v.low : int64_t(v.bytes)) / (v.dtype->bits / 8));
+    for (uint32_t i = v.rank; i-- > 0;) {
+      fits &= set(t->strides()->Get(i), !v.isStrided ? expected : v.shape[i] > 1 ? v.strides[i] : 1);
+      if (v.shape[i] > 1) expected *= v.shape[i];
+    }
+    if (!fits)
+      return fail(diag, ASTRA_OVERFLOW,
+                  "a tensor of entry %.64s is too large beside one with strides; make all row-major",
+                  e.name()->c_str());
+  }
+  return ASTRA_OK;
+}
+
 Status Submit::sizes() {
   Heap &heap = session->runtime->heap;
-  if (Status s = memory.evaluate(m, *e.routine(), session->loaded->target, session->dims.data(), diag)) return s;
+  RoutineMemory &memory = this->memory();
+  if (Status s =
+          memory.evaluate(m, session->routineOf(*call.entry), session->loaded->target, session->dims.data(), diag))
+    return s;
   uint64_t scratch;
   if (!mul(memory.scratchStride, device->executor.num_workers, scratch)) return noMemory("workers");
   struct {
@@ -176,15 +228,17 @@ Status Submit::overlaps() {
 }
 
 Status Submit::bindBuffers() {
-  const fmt::Routine &r = *e.routine();
+  const fmt::Routine &r = session->routineOf(*call.entry);
+  const RoutineMemory &memory = this->memory();
+  auto roomOf = [](const View &v) { return v.isStrided ? uint64_t(v.high - v.low) : v.bytes; };
   for (uint32_t i = 0; i < r.buffers()->size(); i++) {
     const fmt::Buffer *b = r.buffers()->Get(i);
     uint32_t k = b->index();
     void *&at = session->buffers[i];
     uint64_t room = 0;
     switch (b->kind()) {
-    case BufferKind::Input: at = inputs[k].data, room = inputs[k].bytes; break;
-    case BufferKind::Output: at = outputs[k].data, room = outputs[k].bytes; break;
+    case BufferKind::Input: at = inputs[k].data, room = roomOf(inputs[k]); break;
+    case BufferKind::Output: at = outputs[k].data, room = roomOf(outputs[k]); break;
     case BufferKind::State: at = session->states[k].data, room = session->states[k].bytes; break;
     case BufferKind::Param: {
       const void *stored = session->params[k] ? session->params[k] : session->loaded->params[k];
@@ -281,8 +335,8 @@ Status Submit::conflicts() {
 }
 
 Status Submit::prepare() {
-  for (auto step : {&Submit::states, &Submit::readInputs, &Submit::readOutputs, &Submit::sizes, &Submit::overlaps,
-                    &Submit::bindBuffers, &Submit::promises})
+  for (auto step : {&Submit::states, &Submit::readInputs, &Submit::readOutputs, &Submit::strides, &Submit::sizes,
+                    &Submit::overlaps, &Submit::bindBuffers, &Submit::promises})
     if (Status s = (this->*step)()) return s;
   return ASTRA_OK;
 }
@@ -290,7 +344,7 @@ Status Submit::prepare() {
 Status Submit::queue(astra_promise **out) {
   astra_runtime *runtime = session->runtime;
   astra_promise *promise = session->task.promise;
-  bool starts = false, small = stream->device->threads && &stream->device->type == &cpuDevice && memory.isSmall();
+  bool starts = false, small = stream->device->threads && &stream->device->type == &cpuDevice && memory().isSmall();
   Status s = ASTRA_OK;
   {
     Lock lock(runtime->order);
@@ -302,7 +356,8 @@ Status Submit::queue(astra_promise **out) {
       session->tick = runtime->next[stream->number];
       session->nextInFlight = runtime->flight;
       runtime->flight = session;
-      for (uint32_t i = 0; i < session->numBlocks; i++) retain(session->blocks[i], session->streamNumber, session->tick);
+      for (uint32_t i = 0; i < session->numBlocks; i++)
+        retain(session->blocks[i], session->streamNumber, session->tick);
       for (uint32_t i = 0; i < session->task.numAfter; i++) retain(session->after[i]);
       if (out) retain(promise);
       starts = append(stream, session->task);
@@ -410,8 +465,8 @@ Status astra::rt::runCall(astra_session *session, astra_stream *stream, bool aft
     return fail(error, ASTRA_DEPENDENCY, "entry %.64s did not run: a call that it waits for failed", e.name()->c_str());
   if (Status s = moveStaged(session, stream->queue, false, error)) return s;
   Frame frame{*session->loaded,
-              *e.routine(),
-              session->memories[session->entry->index],
+              session->routineOf(*session->entry),
+              session->memoryOf(*session->entry),
               session->dims.data(),
               session->buffers.data(),
               session->scratch.data(),

@@ -405,7 +405,27 @@ Status Checker::entry(const fmt::Entry &e) {
         return malformed(diag, "entry %.64s uses state %u of %u", name, s, m.states()->size());
       (list == e.reads() ? readIn : writtenIn)[s] = scope;
     }
-  return routine(*e.routine(), &e);
+  if (e.strided())
+    for (const fmt::StridedTensor *t : *e.strided()->tensors())
+      if (Status s = strided(e, *t)) return s;
+  if (Status s = routine(*e.routine(), &e)) return s;
+  return e.strided() ? routine(*e.strided()->routine(), &e) : ASTRA_OK;
+}
+
+/// Its dims are its own, and no program may set them: the runtime does, before the entry's routine for strides runs.
+Status Checker::strided(const fmt::Entry &e, const fmt::StridedTensor &t) {
+  const auto *list = t.output() ? e.outputs() : e.inputs();
+  const fmt::Tensor *tensor = t.index() < list->size() ? list->Get(t.index()) : nullptr;
+  uint32_t rank = tensor && tensor->shape() ? tensor->shape()->size() : 0;
+  if (!rank || t.strides()->size() != rank || dtypeOf(int32_t(tensor->dtype()))->bits < 8)
+    return malformed(diag, "entry %.64s takes strides of a tensor that has none, or others", e.name()->c_str());
+  for (uint32_t i = 0; i <= rank; i++) {
+    uint32_t d = i < rank ? t.strides()->Get(i) : t.span();
+    if (d >= m.dims()->size() || m.dims()->Get(d)->source() != DimSource::Internal || levelOf(d) != DimLevel::Internal)
+      return malformed(diag, "a stride of entry %.64s is dim %u, which is not one of its own", e.name()->c_str(), d);
+    setLevel(d, DimLevel::Entry);
+  }
+  return ASTRA_OK;
 }
 
 Status Checker::manifest() {

@@ -49,6 +49,7 @@ struct Checker {
   Status kernels();
   Status entry(const fmt::Entry &entry);
   Status tensor(const fmt::Tensor &tensor, bool isOutput);
+  Status strided(const fmt::Entry &entry, const fmt::StridedTensor &tensor);
   template <class Bind> Status bind(const fmt::Entry &entry, const Bind &bind);
   /// exprs[index] exists and uses dims up to `level` only.
   Status expression(uint32_t index, DimLevel level, const char *what);

@@ -131,11 +131,16 @@ Status build(astra_session *session, const astra_session_options &o, astra_diag 
   bool room = session->states.init(heap, m.states()->size()) && session->given.init(heap, dims) &&
               session->isGiven.init(heap, dims) && session->params.init(heap, params) &&
               session->owned.init(heap, params) && session->dims.init(heap, dims) &&
-              session->memories.init(heap, entries);
+              session->memories.init(heap, uint64_t(entries) * 2);
   uint32_t tensors = 0, buffers = 0;
   for (uint32_t i = 0; i < entries && room; i++) {
     const fmt::Entry *e = m.entries()->Get(i);
     room = session->memories[i].init(heap, m, *e->routine());
+    if (e->strided() && room) {
+      const fmt::Routine *r = e->strided()->routine();
+      room = session->memories[entries + i].init(heap, m, *r);
+      buffers = r->buffers()->size() > buffers ? r->buffers()->size() : buffers;
+    }
     uint32_t n = e->inputs()->size() + e->outputs()->size();
     tensors = n > tensors ? n : tensors;
     buffers = e->routine()->buffers()->size() > buffers ? e->routine()->buffers()->size() : buffers;

@@ -84,7 +84,7 @@ struct astra_session : astra::rt::Handle {
   void *traceSelf = nullptr;
 
   // Memory of calls, kept from call to call.
-  astra::rt::Array<astra::rt::RoutineMemory> memories; ///< per entry
+  astra::rt::Array<astra::rt::RoutineMemory> memories; ///< per entry, then of their routines for strides
   astra::rt::DeviceMemory arena, scratch, staging;
   astra::rt::DeviceMemory room;      ///< of functions on a GPU's memory
   astra::rt::Array<uint8_t> packing; ///< of a GPU: for what is not row-major
@@ -94,6 +94,7 @@ struct astra_session : astra::rt::Handle {
 
   // The call in flight.
   const astra_entry *entry = nullptr;
+  bool isStrided = false; ///< it runs the entry's routine for strides
   astra::rt::Task task;
   astra::rt::Array<astra_promise *> after;
   astra::rt::Array<void *> buffers;
@@ -107,4 +108,11 @@ struct astra_session : astra::rt::Handle {
   uint32_t streamNumber = 0; ///< with runtime.order locked
   uint64_t tick = 0;
   bool launched = false;
+
+  const astra::fmt::Routine &routineOf(const astra_entry &e) const {
+    return isStrided ? *e.table->strided()->routine() : *e.table->routine();
+  }
+  astra::rt::RoutineMemory &memoryOf(const astra_entry &e) {
+    return memories[e.index + (isStrided ? memories.size() / 2 : 0)];
+  }
 };

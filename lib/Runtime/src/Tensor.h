@@ -16,6 +16,7 @@ struct View {
   int64_t shape[ASTRA_MAX_RANK];
   int64_t strides[ASTRA_MAX_RANK]; ///< in elements; of row-major order where `dense`
   bool dense;                      ///< row-major, and its elements are what is in memory
+  bool isStrided;                  ///< not dense, and the call uses it where it is (Call.cpp)
   bool conjugate;                  ///< its elements are the conjugates of what is in memory
   uint64_t bytes;                  ///< of the row-major form
   const char *low, *high;          ///< every byte it can touch; equal when it is empty
