@@ -120,6 +120,7 @@ static inline astra_status astra_ops_draw(astra_ops *ops, astra_stream *stream, 
 #define ASTRA_OPS_Long(name) ASTRA_OPS_Binary(name)
 #define ASTRA_OPS_Swapped(name) ASTRA_OPS_Binary(name)
 #define ASTRA_OPS_Negated(name) ASTRA_OPS_Binary(name)
+#define ASTRA_OPS_Remainder(name) ASTRA_OPS_Binary(name)
 #define ASTRA_OPS_Matmul(name) ASTRA_OPS_Binary(name)
 #define ASTRA_OPS_Select(name)                                                                                         \
   ASTRA_OPS_HEAD(name) const astra_view *a, const astra_view *b, const astra_view *c, ASTRA_OPS_TAIL {                 \

@@ -54,6 +54,7 @@ public:
 #define ASTRA_OPS_CPP_Long(name) ASTRA_OPS_CPP_Binary(name)
 #define ASTRA_OPS_CPP_Swapped(name) ASTRA_OPS_CPP_Binary(name)
 #define ASTRA_OPS_CPP_Negated(name) ASTRA_OPS_CPP_Binary(name)
+#define ASTRA_OPS_CPP_Remainder(name) ASTRA_OPS_CPP_Binary(name)
 #define ASTRA_OPS_CPP_Matmul(name) ASTRA_OPS_CPP_Binary(name)
 #define ASTRA_OPS_CPP_Select(name)                                                                                     \
   ASTRA_OPS_CPP(name, (const View &a, const View &b, const View &c), 3, &a, &b, &c, nullptr, 0, 0, 0)

@@ -136,6 +136,7 @@ UOpRef Writer::graph(const ops::Row &row, DType to, llvm::ArrayRef<UOpRef> x, ll
   case Kind::Swap: return b.permute(x[0], {0, 2, 1, 3});
   case Kind::Swapped:
   case Kind::Negated:
+  case Kind::Remainder:
   case Kind::Mean:
   case Kind::ArgSort:
   case Kind::Sort: break; // made of others

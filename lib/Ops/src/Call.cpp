@@ -38,6 +38,7 @@ uint32_t operandsOf(Kind kind) {
   case Kind::Long:
   case Kind::Swapped:
   case Kind::Negated:
+  case Kind::Remainder:
   case Kind::Matmul:
   case Kind::Take:
   case Kind::Pick: return 2;
@@ -197,6 +198,7 @@ Status shapeOf(Work &w, const Request &r, Shape &out) {
   case Kind::Long:
   case Kind::Swapped:
   case Kind::Negated:
+  case Kind::Remainder:
   case Kind::Select:
   case Kind::Fma:
     if (Status s = broadcast(w, r.in, r.count, 0, out)) return s;
@@ -378,6 +380,18 @@ Status compute(Work &w, const Request &given, const View &out) {
     if (Status s = equal.init(w, ASTRA_BOOL, out.ndim, out.shape)) return s;
     if (Status s = compute(w, r, equal.view)) return s;
     return elementwise(w, rowOf("bit_not"), &equal.view, 1, out);
+  }
+  if (row.kind == Kind::Remainder) { // a - a / b * b, which wraps as all of it does
+    Request step = r;
+    Temporary quotient, product;
+    step.row = r.row - 1;
+    if (Status s = quotient.init(w, out.dtype, out.ndim, out.shape)) return s;
+    if (Status s = compute(w, step, quotient.view)) return s;
+    step.row = rowOf("mul"), step.in[0] = quotient.view;
+    if (Status s = product.init(w, out.dtype, out.ndim, out.shape)) return s;
+    if (Status s = compute(w, step, product.view)) return s;
+    step.row = rowOf("sub"), step.in[0] = r.in[0], step.in[1] = product.view;
+    return compute(w, step, out);
   }
   uint32_t main = mainOf(row.kind);
   int32_t type = r.count ? r.in[main].dtype : out.dtype;

@@ -51,6 +51,7 @@ Forms formsOf(Kind kind) {
   case Kind::Merge: return {merge, 1};
   case Kind::Swapped:
   case Kind::Negated:
+  case Kind::Remainder:
   case Kind::Mean:
   case Kind::ArgSort:
   case Kind::Sort: break;

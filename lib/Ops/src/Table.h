@@ -37,6 +37,7 @@ enum class Kind : uint8_t {
   Long,    ///< of one shape alone: code that is long
   Swapped, ///< the row before the last one, with its operands exchanged
   Negated, ///< not the row before
+  Remainder, ///< what the row before, a quotient, leaves
   Select,
   Fma,
   Sum,
