@@ -153,7 +153,8 @@ class Faults:
 def cases(tests):
     f = Faults(tests)
     night = "ASTRA_NIGHTLY" in os.environ
-    yield "faults: ranks that are killed", lambda: f.struck(100 if night else 9, signal.SIGKILL, 5)
-    yield "faults: ranks that stop", lambda: f.struck(20 if night else 3, signal.SIGSTOP, TIMEOUT + 1)
+    patience = 1 if night else 2  # by day other tests run beside these
+    yield "faults: ranks that are killed", lambda: f.struck(100 if night else 9, signal.SIGKILL, TIMEOUT * patience)
+    yield "faults: ranks that stop", lambda: f.struck(20 if night else 3, signal.SIGSTOP, (TIMEOUT + 1) * patience)
     if night:
         yield "chargpt, long trainings", f.long
