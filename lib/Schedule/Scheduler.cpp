@@ -534,7 +534,9 @@ llvm::Expected<Schedule> Scheduler::run() {
   for (const Entry &e : m.entries) {
     out.entries.push_back({&e, {}, {}, {}});
     entry(e, nullptr);
-    if (o.strides && !failed()) {
+    // Each routine has data dims of its own, and the runtime reads an output's extents from the first one's.
+    bool isData = llvm::any_of(e.outputs, [](const Value &out) { return hasDataExtent(out.value->shape); });
+    if (o.strides && !isData && !failed()) {
       StridedRoutine strided;
       entry(e, &strided);
       if (!strided.tensors.empty()) out.entries.back().strided = std::move(strided);

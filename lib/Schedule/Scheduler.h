@@ -157,6 +157,7 @@ private:
   // Strided.cpp
   /// The layout of an input or output of an entry where the caller has it, whose dims `to` gets; row-major where that
   /// is the only one possible.
+  static bool hasDataExtent(Shape shape);
   Layout stridedLayout(UOpRef declared, bool isOutput, uint32_t index, StridedRoutine &to);
   /// Copies the strided inputs that something reads by other ways than element by element.
   void copyWhole(llvm::ArrayRef<UOpRef> roots);

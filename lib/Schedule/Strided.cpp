@@ -12,11 +12,14 @@ using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
+bool Scheduler::hasDataExtent(Shape shape) {
+  return llvm::any_of(topoSort(shape), [](UOpRef n) { return n->op == Op::Extent; });
+}
+
 Layout Scheduler::stridedLayout(UOpRef declared, bool isOutput, uint32_t index, StridedRoutine &to) {
   constexpr int64_t most = int64_t(1) << 40;
   Layout layout = Layout::rowMajor(declared->rank());
-  bool isData = llvm::any_of(topoSort(declared->shape), [](UOpRef n) { return n->op == Op::Extent; });
-  if (!declared->rank() || isSubByte(declared->dtype) || isData) return layout;
+  if (!declared->rank() || isSubByte(declared->dtype)) return layout;
   int64_t parts = isComplex(declared->dtype) ? 2 : 1;
   StridedTensor t{isOutput, index, internalDim("span", 0, most), {}};
   for (unsigned axis = 0; axis < declared->rank(); ++axis) {
