@@ -16,6 +16,8 @@ struct CpuModel {
   unsigned family = 0, model = 0;
 };
 
+inline bool isBetween(unsigned model, unsigned first, unsigned last) { return model - first <= last - first; }
+
 /// What a feature's name begins with where it names a core.
 inline constexpr char coreFeature[] = "core:";
 
@@ -25,8 +27,8 @@ inline int isCore(const char *name, const CpuModel &cpu) {
 #define CORE(row, title, arch, level, l1, l2, l3, source)                                                              \
   if (strcmp(name, row) == 0) known = 0;
 #define MODELS(row, who, of, first, last)                                                                              \
-  if (known == 0 && strcmp(name, row) == 0 && cpu.vendor == Vendor::who && cpu.family == of && cpu.model >= first &&   \
-      cpu.model <= last)                                                                                               \
+  if (known == 0 && strcmp(name, row) == 0 && cpu.vendor == Vendor::who && cpu.family == of &&                         \
+      isBetween(cpu.model, first, last))                                                                               \
     return 1;
 #include "MachineTable.def"
   return known;
