@@ -88,7 +88,7 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   Runtime runtime;
   Device device;
   Pool pool;
-  Buffer x, y, view;
+  Buffer x, y, view, mine;
   Stream stream, second;
   Bundle bundle, opened;
   Loaded loaded;
@@ -122,6 +122,7 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   FINE(astra_pool_trim(pool));
   MAY(astra_stream_init(stream.out(), device, &diag));
   MAY(astra_stream_init(second.out(), device, &diag));
+  MAY(astra_buffer_init_on(mine.out(), pool, stream, 1000, &diag));
   float number = 1;
   MAY(astra_stream_write(stream, x, 0, &number, sizeof number, promise.out(), &diag));
   MAY(astra_stream_read(stream, &number, x, 0, sizeof number, nullptr, &diag));
@@ -227,7 +228,7 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   FINE(astra_session_free(session.out()));
   FINE(astra_loaded_free(loaded.out()));
   for (Bundle *b : {&opened, &bundle}) FINE(astra_bundle_free(b->out()));
-  for (Buffer *b : {&view, &y, &x}) FINE(astra_buffer_free(b->out()));
+  for (Buffer *b : {&mine, &view, &y, &x}) FINE(astra_buffer_free(b->out()));
   FINE(astra_pool_free(pool.out()));
   FINE(astra_device_free(device.out()));
   FINE(astra_runtime_free(runtime.out()));
