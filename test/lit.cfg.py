@@ -15,7 +15,7 @@ build = os.path.abspath(lit_config.params.get("build", os.path.join(root, "build
 config.name = "astra"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".uop", ".test"]
-config.excludes = ["unit", "e2e", "vectors", "golden", "Inputs"]
+config.excludes = ["abi", "ranks", "unit", "e2e", "vectors", "golden", "Inputs"]
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 config.test_exec_root = os.path.join(build, "test")
 config.environment["PATH"] = os.path.join(build, "bin") + os.pathsep + os.environ["PATH"]
