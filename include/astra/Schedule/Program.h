@@ -183,8 +183,8 @@ struct ScheduleOptions {
   bool gpus = true; // some target launches one by one what a CPU computes as one kernel: rows between these need memory
   bool checks = false; // what kernels of users assume is tested when they run
   bool alongSum =
-      false;           // some target multiplies words of a matrix unit by an instruction that reads them along the sum
-  bool overlap = true; // collectives run beside kernels
+      false;            // some target multiplies words of a matrix unit by an instruction that reads them along the sum
+  bool overlap = true;  // collectives run beside kernels
   bool strides = false; // entries get a routine for tensors at any strides too
 };
 

@@ -34,9 +34,9 @@ enum class Kind : uint8_t {
   Binary,
   PlainCommuting, ///< without forms for rows
   Plain,
-  Long,    ///< of one shape alone: code that is long
-  Swapped, ///< the row before the last one, with its operands exchanged
-  Negated, ///< not the row before
+  Long,      ///< of one shape alone: code that is long
+  Swapped,   ///< the row before the last one, with its operands exchanged
+  Negated,   ///< not the row before
   Remainder, ///< what the row before, a quotient, leaves
   Select,
   Fma,

@@ -315,8 +315,7 @@ private:
                     item.x + uint64_t((c.member(base, g) - w.first()) * blocks + block) * item.bytes +
                         here->from * item.width});
       if (hi == lo + 1) return own.add(leaves[0]);
-      if (!leaves.failed)
-        w.place.fold(room, leaves.data(), leaves.size(), lo, hi, here->count, c.kind, item.dtype);
+      if (!leaves.failed) w.place.fold(room, leaves.data(), leaves.size(), lo, hi, here->count, c.kind, item.dtype);
       own.add({lo, hi, room});
       room += slot(here->bytes());
     });

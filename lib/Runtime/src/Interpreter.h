@@ -40,9 +40,9 @@ struct Frame {
   astra_trace_fn trace;
   void *traceSelf;
   astra_diag *diag;
-  Lane *lane = nullptr;                   ///< for functions of the host that run beside; null: they run where they stand
-  DeviceMemory *room = nullptr;           ///< of functions on a GPU's memory
-  bool launched = false;                  ///< something may have been written
+  Lane *lane = nullptr;         ///< for functions of the host that run beside; null: they run where they stand
+  DeviceMemory *room = nullptr; ///< of functions on a GPU's memory
+  bool launched = false;        ///< something may have been written
   astra_gpu_settle_fn settling = nullptr; ///< of functions whose work may still be in the queue
   void *settlingSelf = nullptr;
 
