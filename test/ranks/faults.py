@@ -41,6 +41,8 @@ class Faults:
         """A run whose rank `victim` gets a signal after so many seconds; None if it had ended, else the seconds until the others had, and what
         they said."""
         self.c.clean()
+        result = self.t.scratch / "d.safetensors"
+        result.unlink(missing_ok=True)
         command = [self.t.launch, "-n", ranks, "--grace", "30", *self.c.command("--checkpoint-every", 2, "--checkpoint", INDEX, "--continue", epochs=4)]
         process = subprocess.Popen([str(a) for a in command], env=PLAIN, cwd=self.t.scratch, stderr=subprocess.PIPE, text=True)
         begun = time.monotonic()
@@ -63,7 +65,7 @@ class Faults:
         if struck and how == signal.SIGSTOP:
             os.kill(pids[victim], signal.SIGKILL)
         err = process.communicate(timeout=60)[1]
-        ended = not struck or (process.returncode == 0)
+        ended = not struck or process.returncode == 0 or result.exists()  # the training was over, and the process nearly
         return None if ended else (seconds, err)
 
     def length(self, ranks):
