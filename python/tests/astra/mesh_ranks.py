@@ -55,10 +55,15 @@ def exchange(name, x):
     return out[0] if kind.endswith("one") else np.stack([out[s] for s in range(numbers.size)])
 
 
+def tupled(made):
+    """What a function of so many results returns: calls of several tensors give as many."""
+    return made[0] if len(made) == 1 else tuple(made)
+
+
 def _rank(pipe, bundle, names, rank, work, arguments):
     def function(name):
-        def call(x):
-            pipe.send((name, np.array(x)))
+        def call(*x):
+            pipe.send((name, [np.array(v) for v in x]))
             return pipe.recv()
 
         return call
@@ -93,6 +98,6 @@ def run(bundle, names, shards, ranks, work, *arguments):
                 if isinstance(v, BaseException):
                     raise v
             return values
-        made = exchange(name, np.concatenate(values))
+        made = [exchange(name, np.concatenate(parts)) for parts in zip(*values)]
         for rank, pipe in enumerate(pipes):
-            pipe.send(made if name.endswith("one") else made[rank * local : (rank + 1) * local])
+            pipe.send(tupled([m if name.endswith("one") else m[rank * local : (rank + 1) * local] for m in made]))

@@ -6,7 +6,7 @@ import pytest
 import astra
 import astra_rt
 from astra import losses, nn, optim
-from mesh_ranks import exchange, mesh_of, run
+from mesh_ranks import exchange, mesh_of, run, tupled
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def engine():
     def take(compiled):
         for name in mesh_of(compiled.as_text("schedule")):
             names.append(name)
-            astra_rt.register(name, lambda x, name=name: exchange(name, np.asarray(x)), deterministic=True)
+            astra_rt.register(name, lambda *x, name=name: tupled([exchange(name, np.asarray(v)) for v in x]), deterministic=True)
         return sorted(set(names))
 
     yield take
