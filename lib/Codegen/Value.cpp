@@ -467,7 +467,7 @@ static void compareSmall(Context &c, Op op, SmallVector<UOpRef, 3> &src) {
 /// element is of; else nothing.
 static std::optional<bool> decided(Context &c, Op op, ArrayRef<UOpRef> src) {
   bool compares = op == Op::Lt || op == Op::Le || op == Op::Eq || op == Op::Ne;
-  if (!compares || !isInt(src[0]->dtype)) return std::nullopt;
+  if (!compares || (src[0]->dtype != DType::I32 && src[0]->dtype != DType::I64)) return std::nullopt; // others wrap
   UOpRef a = smallIndex(c, src[0]), b = a ? smallIndex(c, src[1]) : nullptr;
   if (!b) return std::nullopt;
   UOpRef d = simplifyIndex(c, idxSub(c, b, a));
