@@ -439,12 +439,14 @@ std::pair<SmallVector<UOpRef, 4>, UOpRef> ValueAt::window(UOpRef x, ArrayRef<UOp
   return {begin, inside};
 }
 
-/// The symbolic integer that x is: sums of indices and constants, each of which 32 bits hold; else null.
+/// The symbolic integer that x is: sums of indices and constants, each of which 32 bits hold; else null. In narrower
+/// types and unsigned ones an index may wrap.
 static UOpRef smallIndex(Context &c, UOpRef x, unsigned depth = 4) {
+  if (x->dtype != DType::I32 && x->dtype != DType::I64) return nullptr;
   UOpRef i = nullptr;
   if (x->op == Op::FromIndex)
     i = x->src[0];
-  else if (x->isConst() && isSigned(x->dtype) && x->ints[0] == int32_t(x->ints[0]))
+  else if (x->isConst() && x->ints[0] == int32_t(x->ints[0]))
     i = c.index(x->ints[0]);
   else if ((x->op == Op::Add || x->op == Op::Sub) && depth) {
     UOpRef a = smallIndex(c, x->src[0], depth - 1), b = smallIndex(c, x->src[1], depth - 1);
@@ -467,7 +469,7 @@ static void compareSmall(Context &c, Op op, SmallVector<UOpRef, 3> &src) {
 /// element is of; else nothing.
 static std::optional<bool> decided(Context &c, Op op, ArrayRef<UOpRef> src) {
   bool compares = op == Op::Lt || op == Op::Le || op == Op::Eq || op == Op::Ne;
-  if (!compares || (src[0]->dtype != DType::I32 && src[0]->dtype != DType::I64)) return std::nullopt; // others wrap
+  if (!compares) return std::nullopt;
   UOpRef a = smallIndex(c, src[0]), b = a ? smallIndex(c, src[1]) : nullptr;
   if (!b) return std::nullopt;
   UOpRef d = simplifyIndex(c, idxSub(c, b, a));

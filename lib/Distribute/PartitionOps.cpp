@@ -4,6 +4,7 @@
 // Keeps:    bits where no sum is split. What goes along a cut axis is refused, but for sums and extremes, whose parts
 //           are combined between shards.
 #include "Partition.h"
+#include "astra/IR/Domain.h"
 #include "astra/IR/Text.h"
 
 using namespace astra;
@@ -213,18 +214,6 @@ template <unsigned Place> bool Partition::along(UOpRef n) {
 static bool hasCutLabel(ArrayRef<AffineForm> forms, ArrayRef<MeshAxes> cut) {
   return llvm::any_of(
       forms, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return cut[t.first] != 0; }); });
-}
-
-/// Whether each point of a shape satisfies every inequality.
-static UOpRef inDomain(Builder &b, ArrayRef<AffineForm> domain, ArrayRef<UOpRef> bounds, Shape shape) {
-  UOpRef all = nullptr;
-  for (auto [f, bound] : llvm::zip(domain, bounds)) {
-    UOpRef e = b.splat(b.fromIndex(bound, DType::I64), shape);
-    for (auto [axis, k] : f.terms) e = b.add(e, b.mul(b.iota(DType::I64, shape, axis), b.litInt(DType::I64, k)));
-    UOpRef valid = b.lt(b.litInt(DType::I64, -1), e);
-    all = all ? b.bin(Op::And, all, valid) : valid;
-  }
-  return all;
 }
 
 /// n is `same`, of whole tensors, which has rules.

@@ -5,6 +5,7 @@
 // Keeps:    the order of every sum (N4): the rewrites are its definition, written out.
 #include "Legalize.h"
 #include "Fusion.h"
+#include "astra/IR/Domain.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/Program.h"
 #include "llvm/ADT/STLExtras.h"
@@ -12,19 +13,6 @@
 
 using namespace astra;
 using llvm::SmallVector;
-
-/// Whether each point of a shape satisfies every inequality. What does not takes no part in a sum: there the identity,
-/// an exact one, may stand for it.
-static UOpRef inDomain(Builder &b, llvm::ArrayRef<AffineForm> domain, llvm::ArrayRef<UOpRef> bounds, Shape shape) {
-  UOpRef all = nullptr;
-  for (auto [f, bound] : llvm::zip(domain, bounds)) {
-    UOpRef e = b.splat(b.fromIndex(bound, DType::I64), shape);
-    for (auto [axis, k] : f.terms) e = b.add(e, b.mul(b.iota(DType::I64, shape, axis), b.litInt(DType::I64, k)));
-    UOpRef valid = b.lt(b.litInt(DType::I64, -1), e);
-    all = all ? b.bin(Op::And, all, valid) : valid;
-  }
-  return all;
-}
 
 /// Whether a value is an input, moved, padded and computed with: its channels come first then, and each tap's edge is
 /// for lanes by themselves. What a convolution gives has its channels last.
