@@ -4,29 +4,17 @@
 //! returns, also by a panic, so that what they borrow outlives them whatever becomes of their promises.
 
 use crate::error::{check, Result};
-use crate::handles::{Entry, Runtime, Session, Stream};
+use crate::handles::{handle, Entry, Runtime, Session, Stream};
 use crate::sys;
 use crate::view::{described, Input, Output};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex};
 
-struct PromiseBox {
-    raw: *mut sys::Promise,
-    #[allow(dead_code)]
-    runtime: Runtime, // dropped behind it
-}
-unsafe impl Send for PromiseBox {}
-unsafe impl Sync for PromiseBox {}
-impl Drop for PromiseBox {
-    fn drop(&mut self) {
-        unsafe { sys::astra_promise_free(&mut self.raw) };
-    }
-}
-
-/// The end of a call. Dropping it leaves the call as it is.
-#[derive(Clone)]
-pub struct Promise(Arc<PromiseBox>);
+handle!(
+    /// The end of a call. Dropping it leaves the call as it is.
+    Promise, PromiseBox, sys::Promise, sys::astra_promise_free { runtime: Runtime }
+);
 
 impl Promise {
     /// Blocks until the call has ended, and gives its error.

@@ -34,9 +34,9 @@ pub(crate) fn owned(value: *const c_char) -> String {
 /// `Name(NameBox)`: a handle of the C API, freed when the last one lets it go. The fields after it are what it needs: Rust drops them
 /// behind it.
 macro_rules! handle {
-    ($(#[$doc:meta])* $name:ident, $inner:ident, $free:ident { $($field:ident: $type:ty),* }) => {
+    ($(#[$doc:meta])* $name:ident, $inner:ident, $raw:ty, $free:path { $($field:ident: $type:ty),* }) => {
         pub(crate) struct $inner {
-            pub(crate) raw: *mut sys::$name,
+            pub(crate) raw: *mut $raw,
             $(#[allow(dead_code)] pub(crate) $field: $type,)*
         }
         // The C API takes it from any thread.
@@ -44,7 +44,7 @@ macro_rules! handle {
         unsafe impl Sync for $inner {}
         impl Drop for $inner {
             fn drop(&mut self) {
-                unsafe { sys::$free(&mut self.raw) };
+                unsafe { $free(&mut self.raw) };
             }
         }
         $(#[$doc])*
@@ -53,29 +53,31 @@ macro_rules! handle {
     };
 }
 
+pub(crate) use handle;
+
 handle!(
     /// The library's hooks. Everything else is made of one.
-    Runtime, RuntimeBox, astra_runtime_free { keeps: Keeps }
+    Runtime, RuntimeBox, sys::Runtime, sys::astra_runtime_free { keeps: Keeps }
 );
 handle!(
     /// One CPU with its threads, or one GPU.
-    Device, DeviceBox, astra_device_free { runtime: Runtime }
+    Device, DeviceBox, sys::Device, sys::astra_device_free { runtime: Runtime }
 );
 handle!(
     /// A queue of calls on a device. Dropping it waits for them.
-    Stream, StreamBox, astra_stream_free { device: Device }
+    Stream, StreamBox, sys::Stream, sys::astra_stream_free { device: Device }
 );
 handle!(
     /// A file that `astra-compile` made.
-    Bundle, BundleBox, astra_bundle_free { runtime: Runtime, memory: Memory }
+    Bundle, BundleBox, sys::Bundle, sys::astra_bundle_free { runtime: Runtime, memory: Memory }
 );
 handle!(
     /// A bundle on a device: code and weights.
-    Loaded, LoadedBox, astra_loaded_free { bundle: Bundle, device: Device }
+    Loaded, LoadedBox, sys::Loaded, sys::astra_loaded_free { bundle: Bundle, device: Device }
 );
 handle!(
     /// State, memory and values of dims. One call is in flight at a time; another is refused with `ASTRA_BUSY`.
-    Session, SessionBox, astra_session_free { loaded: Loaded }
+    Session, SessionBox, sys::Session, sys::astra_session_free { loaded: Loaded }
 );
 
 /// What functions that were registered with a runtime use: it goes behind the runtime.

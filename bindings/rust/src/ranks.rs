@@ -3,7 +3,7 @@
 
 use crate::element::Element;
 use crate::error::{check, Error, Result};
-use crate::handles::{owned, text, Bundle, Runtime};
+use crate::handles::{handle, owned, text, Bundle, Runtime};
 use crate::sys;
 use std::ffi::CString;
 use std::os::raw::{c_char, c_void};
@@ -111,22 +111,12 @@ mod ffi {
     }
 }
 
-struct RanksBox {
-    raw: *mut ffi::RawRanks,
-}
 // Collectives of several threads are refused by the library (ASTRA_BUSY); what does not change may be asked at any time.
-unsafe impl Send for RanksBox {}
-unsafe impl Sync for RanksBox {}
-impl Drop for RanksBox {
-    fn drop(&mut self) {
-        unsafe { ffi::astra_ranks_free(&mut self.raw) };
-    }
-}
-
-/// This process among the ranks of a job, which it leaves when the last of these goes. What is collective is called by all ranks,
-/// in the same order.
-#[derive(Clone)]
-pub struct Ranks(Arc<RanksBox>);
+handle!(
+    /// This process among the ranks of a job, which it leaves when the last of these goes. What is collective is called by all ranks,
+    /// in the same order.
+    Ranks, RanksBox, ffi::RawRanks, ffi::astra_ranks_free {}
+);
 
 impl Ranks {
     /// Joins the job that a launcher has started; returns when all ranks have. A process that was started alone is the only rank.
@@ -192,22 +182,10 @@ pub enum Place<'a> {
     State,
 }
 
-struct MeshBox {
-    raw: *mut ffi::RawMesh,
-    #[allow(dead_code)]
-    ranks: Ranks, // freed behind it
-}
-unsafe impl Send for MeshBox {}
-unsafe impl Sync for MeshBox {}
-impl Drop for MeshBox {
-    fn drop(&mut self) {
-        unsafe { ffi::astra_mesh_free(&mut self.raw) };
-    }
-}
-
-/// A bundle's mesh, and how its tensors are cut. The runtime keeps it, since bundles that it loads from then on call it.
-#[derive(Clone)]
-pub struct Mesh(Arc<MeshBox>);
+handle!(
+    /// A bundle's mesh, and how its tensors are cut. The runtime keeps it, since bundles that it loads from then on call it.
+    Mesh, MeshBox, ffi::RawMesh, ffi::astra_mesh_free { ranks: Ranks }
+);
 
 impl Mesh {
     /// Registers the collectives of a bundle, so that it can be loaded. Collective: all ranks have the same bundle.
