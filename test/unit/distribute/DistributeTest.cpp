@@ -502,7 +502,7 @@ TEST(Rules, SplitNothing) {
   }
 }
 
-/// Sums over neighbours (convolutions) along a cut axis: what lies beside a part comes from the shards next to it.
+/// Convolutions along a cut axis: their halo comes from the shards next to a part.
 TEST(Rules, Neighbours) {
   struct {
     const char *what, *module;
@@ -543,7 +543,7 @@ TEST(Rules, Neighbours) {
   }
 }
 
-/// With its gradients: that of the image has neighbours too, that of the weights is a sum over shards.
+/// With its gradients: that of the image has a halo too, that of the weights is a sum over shards.
 TEST(Rules, NeighboursAndGradients) {
   Outcome o = run(R"uop(
 module @m {
