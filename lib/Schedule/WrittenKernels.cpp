@@ -5,6 +5,7 @@
 #include "astra/Schedule/WrittenKernels.h"
 #include "KernelPattern.h"
 #include "astra/IR/Text.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
