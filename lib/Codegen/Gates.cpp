@@ -4,6 +4,7 @@
 // Keeps:    few alternatives: where there would be many nothing is said.
 #include "Gates.h"
 #include "astra/IR/Text.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace astra;
 using Poly = Inequalities::Poly;
@@ -116,45 +117,59 @@ std::optional<Poly> Gates::integer(UOpRef x, std::optional<int64_t> lane, const 
   }
 }
 
-bool astra::gateAt(UOpRef g, int64_t lane, llvm::function_ref<std::optional<int64_t>(UOpRef)> value) {
-  auto number = [&](auto &self, UOpRef x, int64_t n) -> std::optional<int64_t> {
-    if (x->isIndex()) return idxEvaluate(x, value);
-    switch (x->op) {
-    case Op::Const: return x->dtype == DType::I32 ? int64_t(int32_t(x->ints[0])) : x->ints[0];
-    case Op::FromIndex: return idxEvaluate(x->src[0], value);
-    case Op::Splat: return self(self, x->src[0], 0);
-    case Op::Lanes: return self(self, x->src[0], n + x->ints[0]);
-    case Op::Stack:
-      for (UOpRef part : x->src) {
-        if (n < lanesOf(part)) return self(self, part, n);
-        n -= lanesOf(part);
-      }
-      return std::nullopt;
-    case Op::Add:
-    case Op::Sub: {
-      auto a = self(self, x->src[0], n), b = self(self, x->src[1], n);
-      if (!a || !b) return std::nullopt;
-      return x->op == Op::Add ? *a + *b : *a - *b;
+GateProgram::GateProgram(UOpRef gate) : gate(gate) {
+  llvm::SmallVector<UOpRef, 8> todo{gate};
+  llvm::DenseSet<UOpRef> seen;
+  while (!todo.empty()) {
+    UOpRef n = todo.pop_back_val();
+    if (!seen.insert(n).second) continue;
+    if (n->isIndex())
+      numbers.try_emplace(n, IndexProgram(n));
+    else
+      todo.append(n->src.begin(), n->src.end());
+  }
+}
+
+std::optional<int64_t> GateProgram::number(UOpRef x, int64_t lane, Value value) const {
+  if (x->isIndex()) return numbers.find(x)->second.at(value);
+  switch (x->op) {
+  case Op::Const: return x->dtype == DType::I32 ? int64_t(int32_t(x->ints[0])) : x->ints[0];
+  case Op::FromIndex: return number(x->src[0], 0, value);
+  case Op::Splat: return number(x->src[0], 0, value);
+  case Op::Lanes: return number(x->src[0], lane + x->ints[0], value);
+  case Op::Stack:
+    for (UOpRef part : x->src) {
+      if (lane < lanesOf(part)) return number(part, lane, value);
+      lane -= lanesOf(part);
     }
-    default: return std::nullopt;
-    }
-  };
+    return std::nullopt;
+  case Op::Add:
+  case Op::Sub: {
+    auto a = number(x->src[0], lane, value), b = number(x->src[1], lane, value);
+    if (!a || !b) return std::nullopt;
+    return x->op == Op::Add ? *a + *b : *a - *b;
+  }
+  default: return std::nullopt;
+  }
+}
+
+bool GateProgram::holds(UOpRef g, int64_t lane, Value value) const {
   switch (g->op) {
   case Op::Const: return g->ints[0];
-  case Op::Splat: return gateAt(g->src[0], 0, value);
-  case Op::Lanes: return gateAt(g->src[0], lane + g->ints[0], value);
+  case Op::Splat: return holds(g->src[0], 0, value);
+  case Op::Lanes: return holds(g->src[0], lane + g->ints[0], value);
   case Op::Stack:
     for (UOpRef part : g->src) {
-      if (lane < lanesOf(part)) return gateAt(part, lane, value);
+      if (lane < lanesOf(part)) return holds(part, lane, value);
       lane -= lanesOf(part);
     }
     return true;
-  case Op::And: return gateAt(g->src[0], lane, value) && gateAt(g->src[1], lane, value);
-  case Op::Or: return gateAt(g->src[0], lane, value) || gateAt(g->src[1], lane, value);
+  case Op::And: return holds(g->src[0], lane, value) && holds(g->src[1], lane, value);
+  case Op::Or: return holds(g->src[0], lane, value) || holds(g->src[1], lane, value);
   case Op::Lt:
   case Op::Le:
   case Op::Eq: {
-    auto a = number(number, g->src[0], lane), b = number(number, g->src[1], lane);
+    auto a = number(g->src[0], lane, value), b = number(g->src[1], lane, value);
     if (!a || !b) return true;
     return g->op == Op::Lt ? *a < *b : g->op == Op::Le ? *a <= *b : *a == *b;
   }

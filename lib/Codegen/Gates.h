@@ -5,6 +5,8 @@
 // Does not: know values in memory: of a gate that reads them nothing is known.
 #pragma once
 #include "Inequalities.h"
+#include "astra/IR/IndexProgram.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <optional>
 #include <string>
@@ -35,8 +37,20 @@ private:
   const Inequalities::Facts &facts;
 };
 
-/// The value of a gate's lane at a point; true where it is read from memory.
-bool gateAt(UOpRef g, int64_t lane, llvm::function_ref<std::optional<int64_t>(UOpRef)> value);
+/// A gate at many points: the order of its symbolic integers is found once.
+class GateProgram {
+public:
+  using Value = llvm::function_ref<std::optional<int64_t>(UOpRef)>;
+  explicit GateProgram(UOpRef gate);
+  /// The value of a lane where the leaves have these values; true where it is read from memory.
+  bool at(int64_t lane, Value value) const { return holds(gate, lane, value); }
+
+private:
+  bool holds(UOpRef g, int64_t lane, Value value) const;
+  std::optional<int64_t> number(UOpRef x, int64_t lane, Value value) const;
+  UOpRef gate;
+  llvm::DenseMap<UOpRef, IndexProgram> numbers;
+};
 /// A gate for reading, its comparisons of symbolic integers.
 std::string gateText(UOpRef g);
 

@@ -112,7 +112,7 @@ bool Inequalities::proves(const Poly &x, const Facts &facts) {
   if (takeOverflow()) return false;
   left = allowed;
   searching = true;
-  bool ok = prove(x, facts, 0) || provesApart(x, facts) || provesByCases(x, facts, 2);
+  bool ok = prove(x, facts, 0) || provesApart(x, facts) || provesByCases(x, facts, 2) || provesNested(x, facts);
   if (!ok) // under facts that contradict each other nothing runs
     for (const Poly &f : facts) {
       left = allowed / 8;
@@ -139,6 +139,24 @@ bool Inequalities::provesByCases(const Poly &x, const Facts &facts, unsigned spl
     if (!prove(side, here, 0) && !provesApart(side, here) && !provesByCases(side, here, splits - 1)) return false;
   }
   return true;
+}
+
+/// With (z floordiv k) mod y written as z floordiv k - y*(z floordiv k*y), by which it meets other quotients of z.
+bool Inequalities::provesNested(Poly x, const Facts &facts) {
+  constexpr uint64_t allowed = 1500;
+  bool changed = false;
+  for (uint32_t m : SmallVector<uint32_t, 16>(divisions)) {
+    const Atom a = atoms[m];
+    if (a.kind != Kind::Mod || !constantOf(a.y) || a.x.size() != 1 || a.x[0].k != 1 || a.x[0].atoms.size() != 1)
+      continue;
+    const Atom inner = atoms[a.x[0].atoms[0]];
+    if (inner.kind != Kind::Div || !constantOf(inner.y) || split(x, m).factor.empty()) continue;
+    x = substitute(x, m, sum(a.x, product(a.y, quotient(inner.x, product(inner.y, a.y))), -1));
+    changed = true;
+  }
+  if (!changed || takeOverflow()) return false;
+  left = allowed;
+  return prove(x, facts, 0);
 }
 
 /// With x written as y*(x floordiv y) + x mod y where facts speak of x mod y, and x mod k*y as k*((x floordiv k) mod y)

@@ -69,6 +69,7 @@ private:
   Poly quotient(const Poly &x, const Poly &y);
   Poly remainder(const Poly &x, const Poly &y);
   Poly same(Atom a);
+  bool provesNested(Poly x, const Facts &facts);
   bool provesApart(Poly x, const Facts &facts);
   Poly atom(uint32_t a) const { return {{{a}, 1}}; }
   Split split(const Poly &x, uint32_t a) const;

@@ -282,6 +282,7 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
   const IndexProgram place(index);
   const std::optional<IndexProgram> elementsAt =
       buffer >= 0 ? std::optional<IndexProgram>(k.buffers[buffer].elements) : std::nullopt;
+  const std::optional<GateProgram> opens = gate ? std::optional<GateProgram>(gate) : std::nullopt;
   std::vector<IndexProgram> conditions(known.begin(), known.end()), counts; // counts: of `below`
   for (UOpRef n : below) counts.emplace_back(n->op == Op::Range ? n->src[0] : n);
   auto insideAt = [&](const llvm::DenseMap<UOpRef, int64_t> &at) {
@@ -289,12 +290,16 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
       auto it = at.find(n);
       return it == at.end() ? std::nullopt : std::optional<int64_t>(it->second);
     };
-    for (const IndexProgram &f : conditions)
-      if (auto v = f.at(value); v && *v < 0) return true; // it does not run there
+    auto outside = [&] { // unless it does not run there
+      return llvm::none_of(conditions, [&](const IndexProgram &f) {
+        auto v = f.at(value);
+        return v && *v < 0;
+      });
+    };
     auto first = place.at(value), size = elementsAt ? elementsAt->at(value) : std::optional<int64_t>(extent);
-    if (!first || !size) return false;
+    if (!first || !size) return !outside();
     for (int64_t n = 0; n < lanes; ++n)
-      if ((*first + shift + n < 0 || *first + shift + n >= *size) && (!gate || gateAt(gate, n, value))) return false;
+      if ((*first + shift + n < 0 || *first + shift + n >= *size) && (!opens || opens->at(n, value))) return !outside();
     return true;
   };
   if (x->op != Op::Stage && insideEverywhere(below, insideAt)) return llvm::Error::success();
@@ -324,7 +329,7 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
     auto first = place.at(value), size = elementsAt ? elementsAt->at(value) : std::optional<int64_t>(extent);
     if (!runs || !first || !size) continue;
     for (int64_t n = 0; n < lanes; ++n) {
-      if ((*first + shift + n >= 0 && *first + shift + n < *size) || (gate && !gateAt(gate, n, value))) continue;
+      if ((*first + shift + n >= 0 && *first + shift + n < *size) || (opens && !opens->at(n, value))) continue;
       std::string where;
       for (UOpRef b : below) where += (where.empty() ? "" : ", ") + indexText(b) + " = " + std::to_string(at[b]);
       return fail(x, access + " is outside where " + where + ": element " + std::to_string(*first + shift + n) +

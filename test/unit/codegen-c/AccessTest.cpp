@@ -67,6 +67,16 @@ TEST_F(Accesses, GatesFactsAndLoopsCount) {
   EXPECT_NE(refusal(copy(idxAdd(c, idxMul(c, tile, c.index(4)), c.index(4)), tile, n)), "");
 }
 
+// The tail of a tree of sums begins where the largest powers of 2 of its length end: too many points to try each.
+TEST_F(Accesses, RemaindersOfQuotientsMeetOtherQuotients) {
+  UOpRef large = b.dim("large", 1, 1 << 20), e = idxMin(c, large, c.index(1 << 19));
+  auto floor = [&](int64_t k) { return idxDiv(c, e, c.index(k)); };
+  UOpRef at = idxAdd(c, idxMul(c, floor(128), c.index(128)), idxMul(c, idxMod(c, floor(64), c.index(2)), c.index(64)));
+  UOpRef gate = c.make(Op::Lt, {idxMul(c, floor(64), c.index(64)), e});
+  EXPECT_EQ(refusal(copy(at, c.index(0), large, gate)), "");
+  EXPECT_NE(refusal(copy(idxAdd(c, at, c.index(64)), c.index(0), large, gate)), "");
+}
+
 // r*r is below n*n - 2n + 2 for r < n, which the proof does not see.
 TEST_F(Accesses, WhatIsNotProvedIsTested) {
   UOpRef large = b.dim("large", 1, 1 << 20), r = range(0, large),
