@@ -146,7 +146,7 @@ std::optional<size_t> Expansion::across(UOpRef load, const Copies &out) {
   for (auto [i, r] : llvm::enumerate(out.unroll)) {
     auto l = linear(at, r);
     int64_t n = extent(r);
-    bool gated = load->src.size() == 3 && (done[load->src[1]].lane || llvm::is_contained(done[load->src[1]].unroll, r));
+    bool gated = load->src.size() == 3 && llvm::is_contained(done[load->src[1]].unroll, r);
     if (l && l->second == 1 && !gated && llvm::isPowerOf2_64(n) && n >= std::min<int64_t>(4, extent(out.lane)))
       return i;
   }
@@ -182,8 +182,8 @@ SmallVector<UOpRef, 16> Expansion::transpose(ArrayRef<UOpRef> rows) {
   return x;
 }
 
-/// A load whose neighbours lie along unrolled range number `along`: vectors along that range, one for each lane,
-/// transposed.
+/// A load whose neighbours lie along unrolled range number `along`: vectors along that range, one for each lane, each
+/// where the lane's gate is true, transposed.
 void Expansion::square(UOpRef load, size_t along, Copies &out) {
   int64_t lanes = extent(out.lane), n = extent(out.unroll[along]), size = std::min(n, lanes);
   size_t apart = 1, total = n; // copies that are neighbours along the range; all
@@ -202,7 +202,8 @@ void Expansion::square(UOpRef load, size_t along, Copies &out) {
     SmallVector<UOpRef, 16> rows;
     for (int64_t l = 0; l < lanes; ++l) {
       UOpRef begin = atLane(src.back(), out.lane, l);
-      rows.push_back(gate ? c.make(Op::Load, {src[0], widen(gate, size), begin}, {size})
+      UOpRef open = gate && gate->rank() ? c.make(Op::Lanes, {gate}, {l, 1}) : gate;
+      rows.push_back(open ? c.make(Op::Load, {src[0], widen(open, size), begin}, {size})
                           : c.make(Op::Load, {src[0], begin}, {size}));
     }
     for (auto [j, x] : llvm::enumerate(transpose(rows))) out.copies[i + j * apart] = x;
