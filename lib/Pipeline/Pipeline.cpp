@@ -230,7 +230,7 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   }
   run.begin("plan");
   if (Error e = run.end("plan", ".txt", [&] { return planList(code, gpus); })) return std::move(e);
-  if (!o.emit.empty()) return cpuText(o, m, *s, code);
+  if (!o.emit.empty()) return cpuText(o, m.ctx(), m, *s, code);
 
   run.begin("assemble");
   Expected<BundleParts> parts = assemble(m, *s, std::move(code), std::move(gpus), o.jobs, std::move(made));

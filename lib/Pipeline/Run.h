@@ -60,7 +60,7 @@ llvm::Expected<unsigned> segmentsWithin(Run &run, const Module &m);
 llvm::Error searchFor(Run &run, const Module &m, const Schedule &s);
 
 /// The text of a stage on the way to a CPU.
-llvm::Expected<Compilation> cpuText(const PipelineOptions &o, const Module &m, const Schedule &s,
+llvm::Expected<Compilation> cpuText(const PipelineOptions &o, Context &c, const Module &m, const Schedule &s,
                                     llvm::ArrayRef<CompiledTarget> code);
 /// The text of a stage on the way to a GPU.
 llvm::Expected<Compilation> gpuText(Run &run, Context &c, const Schedule &s);

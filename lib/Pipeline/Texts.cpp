@@ -1,9 +1,12 @@
 //===- Texts.cpp: a stage as text, in place of a bundle ---------------------===//
 // Takes:    a schedule, and the code of its kernels.
-// Gives:    plans, a tuning, C, assembly; of a GPU plans, a tuning, accesses to memory, MLIR, LLVM IR, PTX or assembly,
-//           Metal's source.
+// Gives:    plans, a tuning, costs, C, assembly; of a GPU plans, a tuning,
+//           accesses to memory, MLIR, LLVM IR, PTX or assembly, Metal's source.
 #include "Run.h"
+#include "astra/Codegen/Cost.h"
 #include "astra/Codegen/EmitProgram.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "astra/Search/Occasions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -53,11 +56,52 @@ static std::string accessList(ArrayRef<GpuKernel> kernels, const GpuTarget &targ
   return out;
 }
 
+/// What each kernel takes of a core, at dims at which an entry launches it.
+static Expected<std::string> costList(Context &c, const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code) {
+  std::vector<Occasion> occasions = findOccasions(m, s);
+  std::string out;
+  raw_string_ostream os(out);
+  for (const CompiledTarget &t : code) {
+    double all = 0;
+    os << "target " << t.target->name << ", speeds of " << speedsOf(*t.target).name << "\n";
+    for (auto [k, at] : zip_equal(t.kernels, occasions)) {
+      os << k.kernel.name << ": " << k.kernel.plan << "\n";
+      Expected<Linear> l = linearize(c, k.kernel);
+      if (!l) return l.takeError();
+      auto cost = costOf(k.kernel, *l, *t.target, [&, &at = at](UOpRef n) -> std::optional<int64_t> {
+        size_t d = find(s.dims, n) - s.dims.begin();
+        return d < at.dims.size() ? std::optional(at.dims[d]) : std::nullopt;
+      });
+      if (!cost) {
+        os << "  no sizes are known at which it is launched\n";
+        continue;
+      }
+      os << formatv("  {0:f0} cycles by {1}", cost->total(), costTermName(cost->bound()));
+      const char *before = " where ";
+      std::vector<UOpRef> used = topoSort(k.kernel.sink);
+      for (auto [d, v] : zip(s.dims, at.dims))
+        if (is_contained(used, d)) os << before << d->str.str() << " is " << v, before = ", ";
+      os << formatv(", {0:f0} launches a call\n  ", at.launches);
+      for (size_t n = 0; n < numCostTerms; ++n)
+        os << (n ? ", " : "") << costTermName(CostTerm(n)) << formatv(" {0:f0}", cost->cycles[n]);
+      os << "\n";
+      all += cost->total() * at.launches;
+    }
+    os << formatv("all launches: {0:f0} cycles\n", all);
+  }
+  return out;
+}
+
 static Compilation asText(std::string text) { return {{}, std::move(text), {}}; }
 
-Expected<Compilation> astra::cpuText(const PipelineOptions &o, const Module &m, const Schedule &s,
+Expected<Compilation> astra::cpuText(const PipelineOptions &o, Context &c, const Module &m, const Schedule &s,
                                      ArrayRef<CompiledTarget> code) {
   if (o.emit == "plan") return asText(planList(code, {}));
+  if (o.emit == "cost") {
+    Expected<std::string> list = costList(c, m, s, code);
+    if (!list) return list.takeError();
+    return asText(std::move(*list));
+  }
   if (o.emit == "tuning") {
     Tuning all;
     for (const CompiledTarget &t : code)

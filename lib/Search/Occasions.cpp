@@ -1,5 +1,5 @@
 //===- Occasions.cpp -------------------------------------------------------===//
-#include "Occasions.h"
+#include "astra/Search/Occasions.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>

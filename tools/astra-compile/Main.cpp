@@ -378,13 +378,14 @@ Program describe(CommandLine &c) {
        pairs(j.assets)},
       {"emit", "STAGE",
        "gives a stage instead of a bundle: sharding (the program of one shard), uop, schedule, plan, tuning (plans as "
-       "--tuning reads them), c or asm (of the first target). c with -o model.c "
+       "--tuning reads them), cost (cycles that each kernel takes of a core, by what takes them), c or asm (of the "
+       "first target). c with -o model.c "
        "writes model.h too: the entries as C functions that need no runtime. Of one GPU (--target of " +
            gpuNames() +
            "): plan, tuning, accesses (sectors and banks of memory that a warp meets), mlir, llvm, ptx, or asm, which "
            "of "
            "cuda is PTX too. Of --target=metal: metal (source in the Metal Shading Language), plan, tuning, accesses",
-       word(o.emit, "sharding|uop|schedule|plan|tuning|accesses|c|mlir|llvm|ptx|asm|metal")},
+       word(o.emit, "sharding|uop|schedule|plan|tuning|cost|accesses|c|mlir|llvm|ptx|asm|metal")},
       {"name", "NAME",
        "what the functions of --emit=c begin with, as NAME_main, so that several programs can be linked together; the "
        "module's name if not given, which is 'module' for ONNX and StableHLO",
@@ -434,7 +435,8 @@ Program describe(CommandLine &c) {
   };
   llvm::append_range(p.options, meshOptions(o));
   offer(p, "emit",
-        {"sharding", "uop", "schedule", "plan", "tuning", "accesses", "c", "mlir", "llvm", "ptx", "asm", "metal"});
+        {"sharding", "uop", "schedule", "plan", "tuning", "cost", "accesses", "c", "mlir", "llvm", "ptx", "asm",
+         "metal"});
   offer(p, "target", targetWords());
   offer(p, "tune", coreWords());
   offer(p, "qdq", {"integers", "floats"});

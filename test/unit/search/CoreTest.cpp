@@ -1,4 +1,5 @@
 //===- CoreTest.cpp: kinds of cores and what is planned for them --------------===//
+#include "astra/Codegen/Cost.h"
 #include "astra/Codegen/Target.h"
 #include "astra/Search/Search.h"
 #include "format/Cores.h"
@@ -33,6 +34,18 @@ TEST(Cores, OthersHaveNone) {
   EXPECT_EQ(fmt::isCore("zen3", {}), 0);
   EXPECT_EQ(fmt::isCore("zen9", {fmt::Vendor::AMD, 0x19, 1}), -1);
   EXPECT_EQ(fmt::isCore("", {fmt::Vendor::AMD, 0x19, 1}), -1);
+}
+
+TEST(Cores, EachHasSpeeds) {
+  for (const Speeds &s : allSpeeds())
+    for (double v : {s.fma, s.loads, s.stores, s.latency, s.l2, s.l3, s.memory}) EXPECT_GT(v, 0) << s.name;
+  for (const Core &c : allCores()) {
+    const Target *t = targetNamed(std::string(c.level) + "@" + c.name);
+    ASSERT_TRUE(t) << c.name;
+    EXPECT_EQ(std::string(speedsOf(*t).name), c.name);
+  }
+  for (const Target &t : allTargets())
+    EXPECT_EQ(std::string(speedsOf(t).name), std::string(t.name).substr(0, std::string(t.name).find('+'))) << t.name;
 }
 
 TEST(Cores, ATargetIsALevelWithACoresCaches) {

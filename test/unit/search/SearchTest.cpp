@@ -6,10 +6,10 @@
 #include "../KernelCache.h"
 #include "Bench.h"
 #include "Neighbours.h"
-#include "Occasions.h"
 #include "Scheduled.h"
 #include "astra/Codegen/Compile.h"
 #include "astra/Codegen/Lower.h"
+#include "astra/Search/Occasions.h"
 #include "llvm/ADT/StringSet.h"
 #include <random>
 

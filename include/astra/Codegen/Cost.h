@@ -1,0 +1,45 @@
+//===- Cost.h: what a kernel takes of a core --------------------------------===//
+// Takes:    a kernel in order, the target that it was lowered for, values of the dims.
+// Gives:    cycles of one core for a launch, by what takes them, from the target's row of MachineTable.def.
+// Keeps:    a function of its arguments alone: the same numbers on every machine.
+// Does not: know what a C compiler makes of the kernel, nor of threads that share caches and memory. Memory is as if
+//           the launch before had left in the caches what fits there.
+#pragma once
+#include "astra/Codegen/Linear.h"
+#include "astra/Codegen/Target.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <array>
+#include <optional>
+#include <string>
+
+namespace astra {
+
+/// What one core of a row of MachineTable.def does in a cycle; vectors are the target's.
+struct Speeds {
+  const char *name;
+  double fma, loads, stores, latency, l2, l3, memory;
+  const char *source;
+};
+llvm::ArrayRef<Speeds> allSpeeds();
+/// The row of the core that a target is planned for, else that of its level.
+const Speeds &speedsOf(const Target &t);
+
+/// What runs beside each other: the launch takes as long as the longest of them.
+enum class CostTerm : uint8_t { Arithmetic, Chains, Divisions, Loads, Stores, L2, L3, Memory };
+inline constexpr size_t numCostTerms = 8;
+const char *costTermName(CostTerm t);
+
+struct KernelCost {
+  std::array<double, numCostTerms> cycles{}; // by CostTerm
+  double &operator[](CostTerm t) { return cycles[size_t(t)]; }
+  double operator[](CostTerm t) const { return cycles[size_t(t)]; }
+  /// The term that takes longest; of equal ones the first.
+  CostTerm bound() const;
+  double total() const { return (*this)[bound()]; }
+};
+
+/// The cost of a launch of all items; nothing where an extent is not known at these dims, as one that data decide.
+std::optional<KernelCost> costOf(const Kernel &k, const Linear &l, const Target &t,
+                                 llvm::function_ref<std::optional<int64_t>(UOpRef)> dims);
+
+} // namespace astra
