@@ -54,10 +54,7 @@ void run(const Training &t, astra_ranks *ranks) {
   must(astra_mesh_init(&mesh, ranks, runtime, bundle, &diag), diag);
   must(astra_loaded_init(&loaded, bundle, &device, 1, &diag), diag);
   int64_t local = astra_mesh_local_shards(mesh);
-  astra_dim_value shards = {"shards", local};
-  astra_session_options options = ASTRA_INIT(astra_session_options);
-  options.dims = &shards, options.num_dims = 1;
-  must(astra_session_init(&session, loaded, &options, &diag), diag);
+  must(astra_session_init(&session, loaded, nullptr, &diag), diag);
   must(astra_stream_init(&stream, device, &diag), diag);
   const astra_entry *entry;
   must(astra_bundle_find_entry(bundle, "train_step", &entry, &diag), diag);
@@ -66,14 +63,15 @@ void run(const Training &t, astra_ranks *ranks) {
           whole[] = {t.rows, kRow};
   std::vector<uint8_t> token(size_t(t.rows * kRow)), tokenPart(size_t(mine * kRow));
   std::vector<int64_t> target(size_t(t.rows * kRow)), targetPart(size_t(mine * kRow));
-  float loss, rate;
+  float loss;
+  double rate;
   astra_tensor in[2] = {ASTRA_INIT(astra_tensor), ASTRA_INIT(astra_tensor)};
   astra_tensor out[2] = {ASTRA_INIT(astra_tensor), ASTRA_INIT(astra_tensor)};
   in[0].data = tokenPart.data(), in[0].data_bytes = tokenPart.size(), in[0].dtype = ASTRA_U8;
   in[1].data = targetPart.data(), in[1].data_bytes = targetPart.size() * sizeof(int64_t), in[1].dtype = ASTRA_I64;
   for (astra_tensor &x : in) x.ndim = 3, x.shape = shape;
-  out[0].data = &loss, out[1].data = &rate;
-  for (astra_tensor &x : out) x.data_bytes = sizeof(float), x.dtype = ASTRA_F32;
+  out[0].data = &loss, out[0].data_bytes = sizeof loss, out[0].dtype = ASTRA_F32;
+  out[1].data = &rate, out[1].data_bytes = sizeof rate, out[1].dtype = ASTRA_F64;
   std::vector<uint32_t> order(t.token.size() / kRow);
   astra::tool::shuffle(t.seed, 1, order);
   for (int64_t step = 0; step < t.steps; step++) {
