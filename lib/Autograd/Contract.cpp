@@ -1,6 +1,7 @@
 //===- Contract.cpp: the gradients of a contract are contracts -------------===//
 // Takes:    a contract y[kept] = sum over the reduced labels of a[forms] * b[forms].
-// Gives:    the contract of the cotangent with the other operand that is the cotangent of a or b.
+// Gives:    the contract of the cotangent with the other operand, of a complex one its conjugate, that is the cotangent
+//           of a or b.
 // Keeps:    clause N4: the reduced labels are the forward's remaining reduced ones, then its remaining kept ones, each
 //           in order. An axis u of the operand is solved for one label of its form: its own where it is bare, else the
 //           kept one (an input gradient's oh = (ih + 1 - kh)/2); an axis that counts two labels, l*size(m) + m, stands
@@ -23,7 +24,7 @@ class Transposition {
 public:
   Transposition(Builder &b, UOpRef n, UOpRef g, unsigned which)
       : b(b), n(n), g(g), s(llvm::cantFail(decodeContract(n->ints))), labels(s.kept + s.reduced), which(which),
-        x(n->src[which]), other(n->src[1 - which]), solution(labels) {}
+        x(n->src[which]), other(conjugate(b, n->src[1 - which])), solution(labels) {}
 
   UOpRef run() {
     const auto &mine = which == 0 ? s.a : s.b;

@@ -2,8 +2,8 @@
 // Takes:    a module with directives (Module.h).
 // Gives:    for each an entry: of `grad` the outputs of the entry it names, then NAME.grad for each name behind wrt,
 //           the derivatives of the first output, a scalar; of `jvp` the entry's inputs and a tangent NAME.dot for each
-//           name, its outputs, then OUTPUT.dot for each of a float type; of `vmap` its inputs and outputs, with an axis
-//           more where it says so. States are updated as the entry does it.
+//           name, its outputs, then OUTPUT.dot for each of a float or complex type; of `vmap` its inputs and outputs,
+//           with an axis more where it says so. States are updated as the entry does it.
 // Keeps:    the entries that are there.
 #include "astra/Autograd/Autograd.h"
 #include "astra/Autograd/Vmap.h"
@@ -42,7 +42,7 @@ struct Maker {
                              : "entry @" + of.name + " has no input %" + n.text);
       if (!isDifferentiable(x->dtype))
         return fail(Twine(n.global ? "@" : "%") + n.text + " is " + typeText(x->dtype, x->shape) +
-                    ", expected a float type");
+                    ", expected a float or complex type");
       if (llvm::is_contained(wrt, x)) return fail(Twine(n.global ? "@" : "%") + n.text + " is named twice");
       wrt.push_back(x);
     }
@@ -64,7 +64,7 @@ struct Maker {
 
   llvm::Expected<Entry> grad() {
     Builder b(m.ctx());
-    if (of.outputs.empty() || of.outputs[0].value->rank() || !isDifferentiable(of.outputs[0].value->dtype))
+    if (of.outputs.empty() || of.outputs[0].value->rank() || !isFloat(of.outputs[0].value->dtype))
       return fail("the first output of @" + of.name + " is " +
                   (of.outputs.empty() ? "missing" : typeText(of.outputs[0].value->dtype, of.outputs[0].value->shape)) +
                   ", expected a scalar of a float type");

@@ -1,7 +1,8 @@
 //===- Formula.cpp: rows of mathematics in both modes ----------------------===//
 // Takes:    a row, a node of its op, tangents of the sources or the cotangent of the result.
 // Gives:    the tangent as the row states it, or the row transposed: from the root of the term down, a sum hands its
-//           cotangent to both sides, a product hands it on times the other factor, a choice on one side or 0.
+//           cotangent to both sides, a product hands it on times the other factor, of a complex one its conjugate, a
+//           choice on one side or 0.
 // Keeps:    recursion over terms alone (31 nodes). What multiplies a tangent that is not asked for is not built.
 #include "Rows.h"
 
@@ -61,10 +62,10 @@ public:
     case Op::Add: pass(0, [&] { return g; }); return pass(1, [&] { return g; });
     case Op::Sub: pass(0, [&] { return g; }); return pass(1, [&] { return b.un(Op::Neg, g); });
     case Op::Mul:
-      pass(0, [&] { return b.mul(g, value(t.arg[1])); });
-      return pass(1, [&] { return b.mul(value(t.arg[0]), g); });
+      pass(0, [&] { return b.mul(g, conjugate(b, value(t.arg[1]))); });
+      return pass(1, [&] { return b.mul(conjugate(b, value(t.arg[0])), g); });
     case Op::Div:
-    case Op::Scale2: return pass(0, [&] { return b.bin(t.op, g, value(t.arg[1])); });
+    case Op::Scale2: return pass(0, [&] { return b.bin(t.op, g, conjugate(b, value(t.arg[1]))); });
     default: // Select
       pass(1, [&] { return b.select(value(t.arg[0]), g, zero); });
       return pass(2, [&] { return b.select(value(t.arg[0]), zero, g); });
@@ -111,13 +112,29 @@ private:
 };
 } // namespace
 
+/// A magnitude of complex numbers is real, which no row can say: the parts of x / |x|, 0 of 0, times those of dx.
+static bool isMagnitude(UOpRef n) { return n->is(Op::Abs) && isComplex(n->src[0]->dtype); }
+static std::array<UOpRef, 2> direction(Builder &b, UOpRef n) {
+  UOpRef zero = b.lit(n->dtype, 0), none = b.eq(n, zero), length = b.select(none, b.lit(n->dtype, 1), n), x = n->src[0];
+  return {b.select(none, zero, b.div(b.real(x), length)), b.select(none, zero, b.div(b.imag(x), length))};
+}
+
 UOpRef autograd::tangentOf(Builder &b, const Formula &f, UOpRef n, Tangents d) {
+  if (isMagnitude(n)) {
+    auto [re, im] = direction(b, n);
+    return b.add(b.mul(re, b.real(d[0])), b.mul(im, b.imag(d[0])));
+  }
   return Instance(b, f, n).forward(Instance::root(f.tangent), d);
 }
 
 llvm::SmallVector<UOpRef, 3> autograd::transposed(Builder &b, const Formula &f, UOpRef n, UOpRef g,
                                                   llvm::ArrayRef<bool> wanted) {
   llvm::SmallVector<UOpRef, 3> out(n->src.size());
+  if (isMagnitude(n)) {
+    auto [re, im] = direction(b, n);
+    if (wanted[0]) out[0] = b.complex(b.mul(re, g), b.mul(im, g));
+    return out;
+  }
   Instance(b, f, n).backward(Instance::root(f.tangent), g, wanted, out);
   return out;
 }

@@ -14,7 +14,7 @@ inline constexpr double ln2 = 0x1.62e42fefa39efp-1, twoOverRootPi = 0x1.20dd7504
 inline constexpr Formula formulas[] = {
   // ---- arithmetic
   {-x,                 -dx},
-  {abs(x),             select(x == 0, 0, copysign(1, x) * dx),                  "0 at 0"},
+  {abs(x),             select(x == 0, 0, copysign(1, x) * dx),                  "0 at 0; complex: the parts of x / |x| times those of dx"},
   {sqrt(x),            dx / (f * 2),                                            "infinite at 0"},
   {x + y,              dx + dy},
   {x - y,              dx - dy},

@@ -1,4 +1,4 @@
-//===- Movement.cpp: derivatives of movement, casts and marks --------------===//
+//===- Movement.cpp: derivatives of movement, casts, parts and marks -------===//
 // Takes:    a node that moves elements of one source.
 // Gives:    its tangent, the same movement; its transpose, which brings each element back and adds up those that went
 //           to several places.
@@ -74,7 +74,19 @@ UOpRef autograd::transposeWindow(Builder &b, UOpRef n, UOpRef g, unsigned) {
 }
 
 UOpRef autograd::tangentCast(Builder &b, UOpRef n, Tangents d) { return b.cast(d[0], n->dtype); }
-UOpRef autograd::transposeCast(Builder &b, UOpRef n, UOpRef g, unsigned) { return b.cast(g, n->src[0]->dtype); }
+UOpRef autograd::transposeCast(Builder &b, UOpRef n, UOpRef g, unsigned) {
+  DType to = n->src[0]->dtype; // a real value became a complex one: its imaginary part is constant
+  return b.cast(isComplex(g->dtype) && !isComplex(to) ? b.real(g) : g, to);
+}
+
+UOpRef autograd::tangentComplex(Builder &b, UOpRef n, Tangents d) {
+  return b.complex(orZeros(b, d[0], n->src[0]), orZeros(b, d[1], n->src[1]));
+}
+UOpRef autograd::transposeComplex(Builder &b, UOpRef, UOpRef g, unsigned i) { return i ? b.imag(g) : b.real(g); }
+UOpRef autograd::tangentReal(Builder &b, UOpRef, Tangents d) { return b.real(d[0]); }
+UOpRef autograd::transposeReal(Builder &b, UOpRef, UOpRef g, unsigned) { return b.complex(g, zerosLike(b, g)); }
+UOpRef autograd::tangentImag(Builder &b, UOpRef, Tangents d) { return b.imag(d[0]); }
+UOpRef autograd::transposeImag(Builder &b, UOpRef, UOpRef g, unsigned) { return b.complex(zerosLike(b, g), g); }
 
 UOpRef autograd::tangentTap(Builder &, UOpRef, Tangents d) { return d[0]; }
 UOpRef autograd::transposeTap(Builder &, UOpRef, UOpRef g, unsigned) { return g; }

@@ -25,10 +25,14 @@ static constexpr Row rows[] = {
   LINEAR(Cast,     "cast back, between float types"),
   LINEAR(Tap,      "passed on, without the name"),
   LINEAR(After,    "passed on, at once"),
+  // ---- complex values: the cotangent of a + b i is that of a, plus i times that of b
+  LINEAR(Complex,  "its parts"),
+  LINEAR(Real,     "the real part of the cotangent"),
+  LINEAR(Imag,     "the imaginary part of the cotangent"),
   // ---- sums and extremes
   {Op::Reduce,   Kind::Tangent, tangentReduce,   transposeReduce,   "sum: repeated along the axes; prod: times the product of all other elements, so that zeros are right in all derivatives; max, min: where the element is the extreme", "elements that share the extreme share its gradient in equal parts (amax)"},
   {Op::Cumulate, Kind::Tangent, tangentCumulate, transposeCumulate, "sum: the running sum from the end; prod: by its recurrence, a scan; max, min: to the element that is the extreme so far", "the last of equal elements has it (cummax)"},
-  LINEAR(Contract, "a contract of the cotangent and the other operand (N4 has the order)"),
+  LINEAR(Contract, "a contract of the cotangent and the other operand, of a complex one its conjugate (N4 has the order)"),
   // ---- indexing
   LINEAR(Gather,   "added into zeros at the indices"),
   LINEAR(Pick,     "added into zeros at the indices"),
@@ -58,9 +62,6 @@ static constexpr Row rows[] = {
   {Op::Detach,    Kind::Zero, nullptr, nullptr, "", "gradients stop here"},
   // ---- floats by other means
   {Op::Bitcast, Kind::Refused, nullptr, nullptr, "", "to another float type; to integers nothing flows"},
-  {Op::Complex, Kind::Refused, nullptr, nullptr, "", "complex values"},
-  {Op::Real,    Kind::Refused, nullptr, nullptr, "", "complex values"},
-  {Op::Imag,    Kind::Refused, nullptr, nullptr, "", "complex values"},
   // ---- kernels that users write
   {Op::Custom, Kind::Refused, nullptr, nullptr, "", "kernels, but for the derivative that is declared around one (with_gradient)"},
   {Op::Place,  Kind::Refused, nullptr, nullptr, "", "what a program of a kernel stores"},
@@ -118,19 +119,18 @@ const char *autograd::refusal(UOpRef n) {
   auto floatingStorage = [](DType t) {
     return info(t).cls == DTypeClass::Storage && llvm::StringRef(info(t).text).starts_with("f");
   };
-  if (isComplex(n->dtype) || llvm::any_of(n->tensors(), [](UOpRef s) { return isComplex(s->dtype); }))
-    return "complex values have no derivatives yet";
   if (n->op == Op::Contract && n->ntensors > 2) return "a contract that leaves out taps has none; take it before that";
-  if (n->op == Op::Custom && llvm::any_of(n->fns[0]->src, [](UOpRef r) { return isFloat(r->dtype); }))
+  if (n->op == Op::Custom && llvm::any_of(n->fns[0]->src, [](UOpRef r) { return isDifferentiable(r->dtype); }))
     return "a kernel has the derivative that is declared around it (with_gradient), and none is";
-  if (n->op == Op::External && llvm::any_of(externalOf(n).results, [](const Type &t) { return isFloat(t.dtype); }))
+  if (n->op == Op::External &&
+      llvm::any_of(externalOf(n).results, [](const Type &t) { return isDifferentiable(t.dtype); }))
     return "a call of a function of the program has the derivative that is declared around it (with_gradient), and "
            "none is";
   if ((n->op == Op::AllReduce || n->op == Op::ReduceScatter) && ReduceKind(n->ints[0]) != ReduceKind::Sum &&
-      isFloat(n->dtype))
+      isDifferentiable(n->dtype))
     return "between shards only sums have a derivative";
   if (n->op == Op::Cast && floatingStorage(n->dtype)) return "a type for storage alone carries no derivative";
-  if (rowOf(n->op).kind == Kind::Refused && isFloat(n->dtype)) return "it has no derivative";
+  if (rowOf(n->op).kind == Kind::Refused && isDifferentiable(n->dtype)) return "it has no derivative";
   return nullptr;
 }
 

@@ -35,6 +35,10 @@ llvm::SmallVector<UOpRef, 3> transposed(Builder &b, const Formula &f, UOpRef n, 
 // ---- what the functions share
 inline UOpRef zeros(Builder &b, DType t, Shape s) { return b.splat(b.litInt(t, 0), s); }
 inline UOpRef zerosLike(Builder &b, UOpRef x) { return zeros(b, x->dtype, x->shape); }
+/// The parts, the imaginary one negated: what a factor is in a cotangent. A real number itself.
+inline UOpRef conjugate(Builder &b, UOpRef x) {
+  return isComplex(x->dtype) ? b.complex(b.real(x), b.un(Op::Neg, b.imag(x))) : x;
+}
 inline UOpRef orZeros(Builder &b, UOpRef d, UOpRef like) { return d ? d : zerosLike(b, like); }
 /// True where the point of x's axes lies in the domain: one inequality each, the bounds in `bounds`. Null without one.
 UOpRef domainMask(Builder &b, Shape shape, llvm::ArrayRef<AffineForm> domain, llvm::ArrayRef<UOpRef> bounds);
@@ -53,6 +57,9 @@ LINEAR(Shrink)
 LINEAR(Flip)
 LINEAR(Window)
 LINEAR(Cast)
+LINEAR(Complex)
+LINEAR(Real)
+LINEAR(Imag)
 LINEAR(Tap)
 LINEAR(After)
 LINEAR(Contract)

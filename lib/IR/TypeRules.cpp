@@ -460,7 +460,8 @@ llvm::Error checkFns(const In &in, size_t count, size_t args) {
 R ruleWithGradient(const In &in) {
   if (in.ntensors < 2) return in.fail("needs a value, and what it is differentiated by");
   for (UOpRef s : in.src)
-    if (!isFloat(s->dtype)) return in.fail("not defined on " + describe(s) + ", expected a float type");
+    if (!isFloat(s->dtype) && !isComplex(s->dtype))
+      return in.fail("not defined on " + describe(s) + ", expected a float or complex type");
   if (auto e = checkFns(in, 1, in.ntensors + 1)) return std::move(e);
   llvm::ArrayRef<UOpRef> given = in.fns[0]->src;
   if (given.size() + 1 != in.ntensors)

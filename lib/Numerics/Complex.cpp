@@ -47,11 +47,7 @@ Kinds kindsOf(ArrayRef<UOpRef> values) {
   return k;
 }
 /// What a control op gives its functions.
-Kinds argumentKinds(UOpRef control) {
-  Kinds k = kindsOf(control->tensors().drop_front(control->is(Op::Cond) ? 1 : 0));
-  if (control->is(Op::WithGradient)) k.push_back(false); // the cotangent
-  return k;
-}
+Kinds argumentKinds(UOpRef control) { return kindsOf(control->tensors().drop_front(control->is(Op::Cond) ? 1 : 0)); }
 /// How many real values the first n become.
 int64_t countSplit(const Kinds &kinds, size_t n) {
   return int64_t(n) + std::count(kinds.begin(), kinds.begin() + n, true);
@@ -102,6 +98,7 @@ void Splitter::add(ArrayRef<UOpRef> roots) {
 }
 
 Parts Splitter::split(UOpRef n) {
+  if (n->is(Op::WithGradient)) return of(n->src[0]); // nothing is differentiated any more
   if (has(n->op, Control) && !n->is(Op::Func) && !n->is(Op::Proj)) return {control(n)};
   if (n->is(Op::Proj)) return projection(n);
   if (isBorder(n) || n->isConst()) return leaf(n);
@@ -202,7 +199,8 @@ void Splitter::run(ArrayRef<UOpRef> called) {
   std::map<uint32_t, std::set<Kinds>> wanted; // by function
   auto scan = [&](ArrayRef<UOpRef> from) {
     for (UOpRef n : topoSort(from))
-      for (UOpRef f : n->fns) wanted[f->id].insert(argumentKinds(n));
+      if (!n->is(Op::WithGradient))
+        for (UOpRef f : n->fns) wanted[f->id].insert(argumentKinds(n));
   };
   scan(roots);
   for (UOpRef f : called) scan(f);

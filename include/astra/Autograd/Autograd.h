@@ -22,11 +22,12 @@ struct Derivatives {
 };
 
 /// Reverse mode: for each of `wrt` the sum over outputs of its cotangent times the derivative. Outputs and `wrt` are of
-/// float types; a cotangent has its output's type and shape; a value of `wrt` is taken as independent of the others.
-/// What no output depends on gets zeros. An error names the first op on a path between them that has no derivative, and
-/// where it came from. `beside`: values of the same graph that are not differentiated, of any type. `segments`: in how
-/// many parts of the graph what lies inside of a part is computed again for its derivatives (lib/Autograd/Recompute.h);
-/// 1: nothing is. Bits do not depend on it.
+/// float or complex types; the cotangent of a complex value a + b i is that of a, plus i times that of b: of a loss it
+/// points uphill (twice the derivative by the conjugate). A cotangent has its output's type and shape; a value of `wrt`
+/// is taken as independent of the others. What no output depends on gets zeros. An error names the first op on a path
+/// between them that has no derivative, and where it came from. `beside`: values of the same graph that are not
+/// differentiated, of any type. `segments`: in how many parts of the graph what lies inside of a part is computed again
+/// for its derivatives (lib/Autograd/Recompute.h); 1: nothing is. Bits do not depend on it.
 llvm::Expected<Derivatives> vjp(Context &c, llvm::ArrayRef<UOpRef> outputs, llvm::ArrayRef<UOpRef> cotangents,
                                 llvm::ArrayRef<UOpRef> wrt, Origins *origins = nullptr,
                                 llvm::ArrayRef<UOpRef> beside = {}, unsigned segments = 1);
@@ -45,7 +46,7 @@ llvm::DenseSet<UOpRef> reachedByGradients(llvm::ArrayRef<UOpRef> outputs);
 llvm::Error runDirectives(Module &m);
 
 /// Whether values of this type carry derivatives.
-inline bool isDifferentiable(DType t) { return isFloat(t); }
+inline bool isDifferentiable(DType t) { return isFloat(t) || isComplex(t); }
 
 /// How the derivative of an op is known; in the order of the documentation.
 enum class DerivativeKind : uint8_t {

@@ -264,7 +264,7 @@ Errors test::check(const Case &c) { return Checker(c).run(); }
 
 std::vector<Case> test::allCases() {
   std::vector<Case> all;
-  for (auto *list : {elementwiseCases, structureCases, contractCases, indexingCases, controlCases})
+  for (auto *list : {elementwiseCases, structureCases, contractCases, indexingCases, controlCases, complexCases})
     llvm::append_range(all, list());
   return all;
 }

@@ -37,7 +37,8 @@ struct Errors {
 };
 Errors check(const Case &c);
 
-std::vector<Case> elementwiseCases(), structureCases(), contractCases(), indexingCases(), controlCases();
+std::vector<Case> elementwiseCases(), structureCases(), contractCases(), indexingCases(), controlCases(),
+    complexCases();
 std::vector<Case> allCases();
 
 Tensor tensorOf(std::vector<int64_t> shape, const Array &v);

@@ -36,6 +36,9 @@ graph: differentiated again it gives second derivatives.
   normalize has the cotangent over its epsilon (1e12 times it), and in MeanVarianceNormalization one of equal elements, where the
   same ops in PyTorch have NaN; Det of a singular matrix has its adjugate, where PyTorch has zeros; a CTC row that has no
   alignment has the gradient 0, where PyTorch has NaN. ReduceLogSumExp of nothing but -inf has NaN in both.
+- The gradient of a real loss by a complex value a + b i is that by a, plus i times that by b, as in PyTorch: a step against it goes
+  downhill. A cotangent u and a tangent v meet as the real part of conj(u) v: what multiplies a tangent is conjugated in a cotangent.
+  Of a function that is holomorphic the gradient is the cotangent times the conjugate of its derivative.
 - Integers and bools carry no derivative. Casts between float types pass them on. `detach` stops them.
 - Contributions to one gradient are added from left to right in the order in which the sweep meets the uses of a value:
   the reverse of the depth-first order of the graph from the outputs. So bits do not depend on names or addresses.
@@ -113,7 +116,7 @@ static std::string page() {
   list(DerivativeKind::Zero, "Zero everywhere, with no gradient to their sources");
   list(DerivativeKind::Refused, "Refused where a gradient would have to pass");
   out +=
-      "\nRefused too: a cast to a float type for storage alone (`f8e4m3fn` ...), any op on complex values, and in "
+      "\nRefused too: a cast to a float type for storage alone (`f8e4m3fn` ...), and in "
       "reverse "
       "mode a `while` that carries dims or whose condition shows no bound of its trips. The sentence names the op, its "
       "type and where it came from.\n";
