@@ -3,6 +3,7 @@
 // How:      parts by real functions; the inverse functions by W. Kahan, "Branch cuts for complex elementary functions"
 //           (1987). What goes round by i (sin, asin, ...) is made of the hyperbolic functions.
 #include "astra/Compose/ComplexFunction.h"
+#include "WithRule.h"
 #include "astra/Compose/Elementary.h"
 #include <cmath>
 #include <limits>
@@ -225,18 +226,84 @@ template <Z (*f)(Real &, Z)> UOpRef whole(Composer &b, UOpRef z) {
   return b.make(Op::Complex, {y.re, y.im});
 }
 
+// ---- derivatives: functions of parts choose between forms, some for one point alone, which have none
+
+/// Complex arithmetic, with short names; how often what is made may be differentiated by rules.
+struct Complex {
+  Composer &b;
+  int order;
+
+  UOpRef number(UOpRef like, double v) { return like ? b.b.lit(like->dtype, v) : nullptr; }
+  UOpRef add(UOpRef x, double v) { return b.bin(Op::Add, x, number(x, v)); }
+  UOpRef from(double v, UOpRef x) { return b.bin(Op::Sub, number(x, v), x); }
+  UOpRef mul(UOpRef x, UOpRef y) { return b.bin(Op::Mul, x, y); }
+  UOpRef mul(UOpRef x, double v) { return mul(x, number(x, v)); }
+  UOpRef over(double v, UOpRef x) { return b.bin(Op::Div, number(x, v), x); }
+  UOpRef square(UOpRef x) { return mul(x, x); }
+  UOpRef neg(UOpRef x) { return b.un(Op::Neg, x); }
+};
+/// f'(z), of z and f(z).
+using Slope = UOpRef (*)(Complex &c, UOpRef z, UOpRef f);
+
+template <Z (*f)(Real &, Z), Slope slope> UOpRef ruled(Composer &b, UOpRef z, int order) {
+  UOpRef y = whole<f>(b, z);
+  if (!y || order == 0) return y;
+  return withRule(b, y, {z}, [&](UOpRef y, llvm::ArrayRef<UOpRef> x, UOpRef g) -> llvm::SmallVector<UOpRef, 2> {
+    Complex c{b, order - 1};
+    return {c.mul(g, conjugate(b, slope(c, x[0], y)))};
+  });
+}
+template <Z (*f)(Real &, Z), Slope slope> UOpRef function(Composer &b, UOpRef z) { return ruled<f, slope>(b, z, 2); }
+
+UOpRef slopeOfCos(Complex &c, UOpRef z, UOpRef);
+UOpRef slopeOfCosh(Complex &c, UOpRef z, UOpRef);
+UOpRef slopeOfSin(Complex &c, UOpRef z, UOpRef) { return ruled<cos, slopeOfCos>(c.b, z, c.order); }
+UOpRef slopeOfCos(Complex &c, UOpRef z, UOpRef) { return c.neg(ruled<turned<sinh>, slopeOfSin>(c.b, z, c.order)); }
+UOpRef slopeOfSinh(Complex &c, UOpRef z, UOpRef) { return ruled<cosh, slopeOfCosh>(c.b, z, c.order); }
+UOpRef slopeOfCosh(Complex &c, UOpRef z, UOpRef) { return ruled<sinh, slopeOfSinh>(c.b, z, c.order); }
+UOpRef slopeOfExp(Complex &, UOpRef, UOpRef f) { return f; }
+UOpRef slopeOfExpm1(Complex &c, UOpRef, UOpRef f) { return c.add(f, 1); }
+UOpRef slopeOfLog(Complex &c, UOpRef z, UOpRef) { return c.over(1, z); }
+UOpRef slopeOfLog2(Complex &c, UOpRef z, UOpRef) { return c.over(1 / M_LN2, z); }
+UOpRef slopeOfLog10(Complex &c, UOpRef z, UOpRef) { return c.over(1 / M_LN10, z); }
+UOpRef slopeOfLog1p(Complex &c, UOpRef z, UOpRef) { return c.over(1, c.add(z, 1)); }
+UOpRef slopeOfSqrt(Complex &c, UOpRef, UOpRef f) { return c.over(0.5, f); }
+UOpRef slopeOfRsqrt(Complex &c, UOpRef, UOpRef f) { return c.mul(c.mul(c.square(f), f), -0.5); }
+UOpRef slopeOfTan(Complex &c, UOpRef, UOpRef f) { return c.add(c.square(f), 1); }
+UOpRef slopeOfTanh(Complex &c, UOpRef, UOpRef f) { return c.from(1, c.square(f)); }
+UOpRef slopeOfSigmoid(Complex &c, UOpRef, UOpRef f) { return c.mul(f, c.from(1, f)); }
+UOpRef root(Complex &c, UOpRef z) { return ruled<sqrt, slopeOfSqrt>(c.b, z, c.order); }
+UOpRef slopeOfAsin(Complex &c, UOpRef z, UOpRef) { return c.over(1, root(c, c.from(1, c.square(z)))); }
+UOpRef slopeOfAcos(Complex &c, UOpRef z, UOpRef) { return c.over(-1, root(c, c.from(1, c.square(z)))); }
+UOpRef slopeOfAtan(Complex &c, UOpRef z, UOpRef) { return c.over(1, c.add(c.square(z), 1)); }
+UOpRef slopeOfAsinh(Complex &c, UOpRef z, UOpRef) { return c.over(1, root(c, c.add(c.square(z), 1))); }
+UOpRef slopeOfAcosh(Complex &c, UOpRef z, UOpRef) {
+  return c.over(1, c.mul(root(c, c.add(z, -1)), root(c, c.add(z, 1))));
+}
+UOpRef slopeOfAtanh(Complex &c, UOpRef z, UOpRef) { return c.over(1, c.from(1, c.square(z))); }
+
 constexpr ComplexFunction table[] = {
-    {"exp", whole<exp>},         {"expm1", whole<expm1>},
-    {"log", whole<log>},         {"log2", whole<log2>},
-    {"log10", whole<log10>},     {"log1p", whole<log1p>},
-    {"sqrt", whole<sqrt>},       {"sin", whole<turned<sinh>>},
-    {"cos", whole<cos>},         {"tan", whole<turned<tanh>>},
-    {"sinh", whole<sinh>},       {"cosh", whole<cosh>},
-    {"tanh", whole<tanh>},       {"asin", whole<turned<asinh>>},
-    {"acos", whole<acos>},       {"atan", whole<turned<atanh>>},
-    {"asinh", whole<asinh>},     {"acosh", whole<acosh>},
-    {"atanh", whole<atanh>},     {"rsqrt", whole<rsqrt>},
-    {"sigmoid", whole<sigmoid>},
+    {"exp", function<exp, slopeOfExp>},
+    {"expm1", function<expm1, slopeOfExpm1>},
+    {"log", function<log, slopeOfLog>},
+    {"log2", function<log2, slopeOfLog2>},
+    {"log10", function<log10, slopeOfLog10>},
+    {"log1p", function<log1p, slopeOfLog1p>},
+    {"sqrt", function<sqrt, slopeOfSqrt>},
+    {"sin", function<turned<sinh>, slopeOfSin>},
+    {"cos", function<cos, slopeOfCos>},
+    {"tan", function<turned<tanh>, slopeOfTan>},
+    {"sinh", function<sinh, slopeOfSinh>},
+    {"cosh", function<cosh, slopeOfCosh>},
+    {"tanh", function<tanh, slopeOfTanh>},
+    {"asin", function<turned<asinh>, slopeOfAsin>},
+    {"acos", function<acos, slopeOfAcos>},
+    {"atan", function<turned<atanh>, slopeOfAtan>},
+    {"asinh", function<asinh, slopeOfAsinh>},
+    {"acosh", function<acosh, slopeOfAcosh>},
+    {"atanh", function<atanh, slopeOfAtanh>},
+    {"rsqrt", function<rsqrt, slopeOfRsqrt>},
+    {"sigmoid", function<sigmoid, slopeOfSigmoid>},
 };
 
 } // namespace
@@ -247,18 +314,31 @@ const ComplexFunction *findComplexFunction(llvm::StringRef name) {
   return nullptr;
 }
 
-UOpRef complexPower(Composer &b, UOpRef z, UOpRef w) {
-  if (!z || !w) return nullptr;
+/// By z it is w z^(w - 1), 0 where w is 0; by w z^w log z, 0 where z is 0 and the real part of w is not negative.
+static UOpRef power(Composer &b, UOpRef z, UOpRef w, int order) {
   Dims dims = b.broadcastShape({z->shape, w->shape});
   z = b.broadcastTo(z, dims), w = b.broadcastTo(w, dims);
   if (!z || !w) return nullptr;
-  UOpRef power = whole<exp>(b, b.bin(Op::Mul, w, whole<log>(b, z))), zero = b.cast(b.b.lit(DType::F32, 0), z->dtype);
-  if (!power || !zero) return nullptr;
+  UOpRef y = whole<exp>(b, b.bin(Op::Mul, w, whole<log>(b, z))), zero = b.cast(b.b.lit(DType::F32, 0), z->dtype);
+  if (!y || !zero) return nullptr;
   UOpRef re = b.un(Op::Real, w), isZero = b.bin(Op::Eq, z, zero);
   UOpRef undefined = b.cast(b.b.lit(DType::F32, notANumber), z->dtype);
-  power = b.select(isZero, b.select(b.bin(Op::Lt, b.literal(re, 0), re), zero, undefined), power);
-  return b.select(b.bin(Op::Eq, w, zero), b.cast(b.b.lit(DType::F32, 1), z->dtype), power);
+  UOpRef one = b.b.lit(z->dtype, 1);
+  y = b.select(isZero, b.select(b.bin(Op::Lt, b.literal(re, 0), re), zero, undefined), y);
+  y = b.select(b.bin(Op::Eq, w, zero), one, y);
+  if (order == 0) return y;
+  return withRule(b, y, {z, w}, [&](UOpRef y, llvm::ArrayRef<UOpRef> x, UOpRef g) -> llvm::SmallVector<UOpRef, 2> {
+    Complex c{b, order - 1};
+    UOpRef z = x[0], w = x[1], none = b.bin(Op::Eq, z, zero), re = b.un(Op::Real, w);
+    UOpRef byZ = c.mul(w, power(b, z, c.add(w, -1), c.order));
+    byZ = b.select(b.bin(Op::Eq, w, zero), zero, byZ);
+    UOpRef byW = c.mul(y, ruled<log, slopeOfLog>(b, b.select(none, one, z), c.order));
+    byW = b.select(b.bin(Op::And, none, b.bin(Op::Le, b.literal(re, 0), re)), zero, byW);
+    return {c.mul(g, conjugate(b, byZ)), c.mul(g, conjugate(b, byW))};
+  });
 }
+
+UOpRef complexPower(Composer &b, UOpRef z, UOpRef w) { return z && w ? power(b, z, w, 2) : nullptr; }
 
 UOpRef realPart(Composer &b, UOpRef z) { return z && isComplex(z->dtype) ? b.un(Op::Real, z) : z; }
 
@@ -274,7 +354,8 @@ UOpRef conjugate(Composer &b, UOpRef z) {
 UOpRef complexSign(Composer &b, UOpRef z) {
   if (!z) return nullptr;
   UOpRef length = b.un(Op::Abs, z), none = b.bin(Op::Eq, length, 0.0);
-  auto part = [&](Op op) { return b.select(none, b.literal(length, 0), b.bin(Op::Div, b.un(op, z), length)); };
+  UOpRef divisor = b.wantsGradients() ? b.select(none, b.literal(length, 1), length) : length;
+  auto part = [&](Op op) { return b.select(none, b.literal(length, 0), b.bin(Op::Div, b.un(op, z), divisor)); };
   return b.make(Op::Complex, {part(Op::Real), part(Op::Imag)});
 }
 

@@ -241,11 +241,38 @@ UOpRef vectorsOfTriangle(Composer &b, UOpRef t) {
   return scan.finish({turned}, {})[0];
 }
 
+/// Values [count, n] and vectors [count, n, n] with a rule, where derivatives are wanted: of gw and gV it is V'^-1 (gw
+/// on the diagonal, V' gV over the conjugate of w_j - w_i beside it) V'; equal values give nothing. gV is first that of
+/// vectors of any length and direction.
+GeneralEigen withDerivative(Composer &b, const Matrices &m, GeneralEigen r) {
+  if (!r.vectors || !b.wantsGradients() || b.failed()) return r;
+  int64_t n = m.rows;
+  UOpRef both = b.concat({r.vectors, b.unsqueeze(r.values, {2})}, 2);
+  both = withRule(b, both, {m.x}, [&](UOpRef y, llvm::ArrayRef<UOpRef> x, UOpRef g) -> llvm::SmallVector<UOpRef, 2> {
+    UOpRef v = block(b, y, 0, n, 0, n), w = block(b, y, 0, n, n, 1), gv = block(b, g, 0, n, 0, n),
+           gw = block(b, g, 0, n, n, 1), products = b.bin(Op::Mul, gv, conjugate(b, v));
+    UOpRef length = realPart(b, b.reduce(ReduceKind::Sum, products, {1})); // along the vectors
+    gv = beforeDirections(b, v, gv, imaginaryProduct(b, gv, v));
+    gv = b.bin(Op::Sub, gv, timesReal(b, v, length));
+    UOpRef apart = conjugate(b, b.bin(Op::Sub, transposed(b, w), w)), equal = isNumber(b, apart, 0);
+    UOpRef inner = b.bin(Op::Div, times(b, v, gv, true), b.select(equal, number(b, apart, 1), apart));
+    UOpRef onDiagonal = b.bin(Op::Eq, rowNumbers(b, n), columnNumbers(b, n));
+    inner = b.select(onDiagonal, gw, b.select(equal, number(b, inner, 0), inner));
+    UOpRef whole = solve(b, adjoint(b, v), times(b, inner, v, false, true)).value;
+    return {isComplex(x[0]->dtype) ? whole : realPart(b, whole)};
+  });
+  if (!both || b.failed()) return {};
+  r.vectors = block(b, both, 0, n, 0, n);
+  r.values = b.squeeze(block(b, both, 0, n, n, 1), {2});
+  return r;
+}
+
 } // namespace
 
 GeneralEigen eig(Composer &b, UOpRef given, bool vectors) {
   Matrices m = matricesOf(b, given, true, mostExtent);
   if (b.failed()) return {};
+  if (b.wantsGradients()) vectors = true; // derivatives of values need them
   Scale scale = scaleOf(b, m.x);
   UOpRef x = scaled(b, m.x, scale.exponent, false);
   if (!x || b.failed()) return {};
@@ -266,9 +293,11 @@ GeneralEigen eig(Composer &b, UOpRef given, bool vectors) {
     UOpRef at = b.make(Op::ArgReduce, {b.un(Op::Abs, v)}, {0, 2});
     UOpRef greatest = b.make(Op::Pick, {v, b.unsqueeze(at, {2})}, {2});
     v = b.bin(Op::Mul, v, conjugate(b, directionOf(b, greatest)));
-    r.vectors = m.back(b, orNaN(b, scale.finite, transposed(b, v)));
+    r.vectors = orNaN(b, scale.finite, transposed(b, v));
   }
+  r = withDerivative(b, m, r);
   r.values = m.back(b, r.values);
+  if (vectors) r.vectors = m.back(b, r.vectors);
   r.info = m.back(b, r.info);
   return r;
 }

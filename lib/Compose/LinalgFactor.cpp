@@ -150,14 +150,14 @@ Cholesky cholesky(Composer &b, UOpRef given, bool upper) {
   if (b.failed()) return {};
   UOpRef failed = b.unsqueeze(b.bin(Op::Ne, made.info, 0.0), {1, 2});
   UOpRef factor = b.select(failed, quietNaN(b, x->dtype), made.factor);
-  // Of x = L L' with cotangent g of L: the symmetric part of L'^-1 P L^-1, P the lower half of L' g.
+  // Of x = L L' with cotangent g of L: the Hermitian part of L'^-1 P L^-1, P the lower half of L' g.
   factor = withRule(b, factor, {x}, [&](UOpRef l, llvm::ArrayRef<UOpRef>, UOpRef g) -> llvm::SmallVector<UOpRef, 2> {
     UOpRef p = times(b, l, lowerPart(b, g), true);
-    UOpRef whole = lowerPart(b, p), half = b.bin(Op::Mul, b.bin(Op::Add, whole, lowerPart(b, p, -1)), 0.5);
+    UOpRef whole = lowerPart(b, p), half = halved(b, b.bin(Op::Add, whole, lowerPart(b, p, -1)));
     TriangularOptions left, right;
     left.transposed = right.right = true;
-    UOpRef s = solveTriangular(b, l, solveTriangular(b, l, half, left, 1), right, 1);
-    return {b.bin(Op::Mul, b.bin(Op::Add, s, transposed(b, s)), 0.5)};
+    UOpRef s = solveTriangular(b, l, solveTriangular(b, conjugate(b, l), half, left, 1), right, 1);
+    return {halved(b, b.bin(Op::Add, s, adjoint(b, s)))};
   });
   return {m.back(b, upper ? adjoint(b, factor) : factor), m.back(b, made.info)};
 }
@@ -180,7 +180,8 @@ LU withDerivative(Composer &b, const Matrices &m, LU made) {
                            TriangularOptions left, right;
                            left.transposed = left.unit = true;
                            right.right = right.upper = right.transposed = true;
-                           return {solveTriangular(b, u, solveTriangular(b, l, inner, left, 1), right, 1)};
+                           UOpRef inside = solveTriangular(b, conjugate(b, l), inner, left, 1);
+                           return {solveTriangular(b, conjugate(b, u), inside, right, 1)};
                          });
   return made;
 }

@@ -206,7 +206,7 @@ EigenPairs linalg::eigenByRotations(Composer &b, UOpRef x) {
   return {b.squeeze(b.reduce(ReduceKind::Sum, along, {2}), {2}), rows, found.info};
 }
 
-/// Of gV and gw it is V (gw on the diagonal, V' gV over w_j - w_i beside it) V', its symmetric part; pairs of equal
+/// Of gV and gw it is V (gw on the diagonal, V' gV over w_j - w_i beside it) V', its Hermitian part; pairs of equal
 /// values give nothing.
 Eigen eigh(Composer &b, UOpRef given, bool upper) {
   Matrices m = matricesOf(b, given, true, mostExtent);
@@ -214,20 +214,21 @@ Eigen eigh(Composer &b, UOpRef given, bool upper) {
   if (b.failed()) return {};
   int64_t n = m.rows;
   UOpRef vectors = adjoint(b, pairs.rows), values = pairs.values;
-  if (vectors && isFloat(vectors->dtype) && b.wantsGradients()) {
-    UOpRef both = b.concat({vectors, b.unsqueeze(values, {2})}, 2);
+  if (vectors && b.wantsGradients()) {
+    UOpRef both = b.concat({vectors, likewise(b, b.unsqueeze(values, {2}), vectors)}, 2);
     both = withRule(b, both, {m.x}, [&](UOpRef y, llvm::ArrayRef<UOpRef>, UOpRef g) -> llvm::SmallVector<UOpRef, 2> {
       UOpRef v = block(b, y, 0, n, 0, n), w = block(b, y, 0, n, n, 1), gv = block(b, g, 0, n, 0, n),
              gw = block(b, g, 0, n, n, 1);
-      UOpRef apart = b.bin(Op::Sub, transposed(b, w), w), equal = b.bin(Op::Eq, apart, 0.0);
+      if (y && isComplex(y->dtype)) gv = beforeDirections(b, v, gv, imaginaryProduct(b, gv, v));
+      UOpRef apart = b.bin(Op::Sub, transposed(b, w), w), equal = isNumber(b, apart, 0);
       UOpRef inner = b.bin(Op::Div, times(b, v, gv, true), b.select(equal, number(b, apart, 1), apart));
       UOpRef onDiagonal = b.bin(Op::Eq, rowNumbers(b, n), columnNumbers(b, n));
       inner = b.select(onDiagonal, gw, b.select(equal, number(b, inner, 0), inner));
       UOpRef whole = times(b, times(b, v, inner), v, false, true);
-      return {b.bin(Op::Mul, b.bin(Op::Add, whole, transposed(b, whole)), 0.5)};
+      return {halved(b, b.bin(Op::Add, whole, adjoint(b, whole)))};
     });
     vectors = block(b, both, 0, n, 0, n);
-    values = b.squeeze(block(b, both, 0, n, n, 1), {2});
+    values = b.squeeze(realPart(b, block(b, both, 0, n, n, 1)), {2});
   }
   return {m.back(b, values), m.back(b, vectors), m.back(b, pairs.info)};
 }
@@ -313,10 +314,10 @@ SVD svd(Composer &b, UOpRef given, bool full) {
   SVD r = singular(b, wide ? adjoint(b, m.x) : m.x, full, true, wide);
   if (b.failed()) return {};
   UOpRef u = wide ? adjoint(b, r.vh) : r.u, v = wide ? adjoint(b, r.u) : r.vh, s = r.s;
-  if (u && isFloat(u->dtype) && b.wantsGradients()) {
-    // The three in one value, [m + k + 1, ..]: u, s as a row, v' in rows; of the full ones the rest stays as it is.
-    UOpRef thinU = block(b, u, 0, m.rows, 0, k), thinV = transposed(b, block(b, v, 0, k, 0, m.columns));
-    UOpRef all = thinU && thinV ? b.concat({thinU, b.unsqueeze(s, {1}), thinV}, 1) : nullptr;
+  if (u && b.wantsGradients()) {
+    // The three in one value, [m + k + 1, ..]: u, s as a row, v; of the full ones the rest stays as it is.
+    UOpRef thinU = block(b, u, 0, m.rows, 0, k), thinV = adjoint(b, block(b, v, 0, k, 0, m.columns));
+    UOpRef all = thinU && thinV ? b.concat({thinU, likewise(b, b.unsqueeze(s, {1}), thinU), thinV}, 1) : nullptr;
     all = withRule(b, all, {m.x}, [&](UOpRef y, llvm::ArrayRef<UOpRef>, UOpRef g) -> llvm::SmallVector<UOpRef, 2> {
       auto parts = [&](UOpRef from) {
         return std::array<UOpRef, 3>{block(b, from, 0, m.rows, 0, k), block(b, from, m.rows, 1, 0, k),
@@ -324,16 +325,24 @@ SVD svd(Composer &b, UOpRef given, bool full) {
       };
       auto [u, s, v] = parts(y);
       auto [gu, gs, gv] = parts(g);
+      bool complex = y && isComplex(y->dtype);
+      gs = likewise(b, realPart(b, gs), gs);
+      if (complex)
+        gu = beforeDirections(b, u, gu, b.bin(Op::Add, imaginaryProduct(b, gu, u), imaginaryProduct(b, gv, v)));
       UOpRef zero = number(b, y, 0), one = number(b, y, 1), column = transposed(b, s);
-      auto safe = [&](UOpRef x) { return b.select(b.bin(Op::Eq, x, 0.0), one, x); };
-      auto orZero = [&](UOpRef by, UOpRef x) { return b.select(b.bin(Op::Eq, by, 0.0), zero, x); };
+      auto safe = [&](UOpRef x) { return b.select(isNumber(b, x, 0), one, x); };
+      auto orZero = [&](UOpRef by, UOpRef x) { return b.select(isNumber(b, by, 0), zero, x); };
       UOpRef apart = b.bin(Op::Mul, b.bin(Op::Sub, s, column), b.bin(Op::Add, s, column)); // s_j^2 - s_i^2
       auto skew = [&](UOpRef w) {                                                          // over that
-        return orZero(apart, b.bin(Op::Div, b.bin(Op::Sub, w, transposed(b, w)), safe(apart)));
+        return orZero(apart, b.bin(Op::Div, b.bin(Op::Sub, w, adjoint(b, w)), safe(apart)));
       };
       UOpRef ofU = times(b, u, gu, true), ofV = times(b, v, gv, true);
       UOpRef inner = b.bin(Op::Add, b.bin(Op::Mul, skew(ofU), s), b.bin(Op::Mul, column, skew(ofV)));
       UOpRef onDiagonal = b.bin(Op::Eq, rowNumbers(b, k), columnNumbers(b, k));
+      if (complex) { // a direction that u and v do not share
+        UOpRef own = b.bin(Op::Complex, b.literal(b.un(Op::Imag, s), 0), b.un(Op::Imag, ofU));
+        gs = b.bin(Op::Add, gs, orZero(s, b.bin(Op::Div, own, safe(s))));
+      }
       inner = b.bin(Op::Add, inner, b.select(onDiagonal, gs, zero));
       UOpRef whole = times(b, times(b, u, inner), v, false, true);
       auto outside = [&](UOpRef basis, UOpRef w, UOpRef along) { // what of w / s lies outside of the basis
@@ -346,10 +355,10 @@ SVD svd(Composer &b, UOpRef given, bool full) {
     });
     if (!all) return {};
     thinU = block(b, all, 0, m.rows, 0, k);
-    thinV = transposed(b, block(b, all, m.rows + 1, m.columns, 0, k));
+    thinV = adjoint(b, block(b, all, m.rows + 1, m.columns, 0, k));
     u = u->shape == thinU->shape ? thinU : b.concat({thinU, block(b, u, 0, m.rows, k, tall - k)}, 2);
     v = v->shape == thinV->shape ? thinV : b.concat({thinV, block(b, v, k, tall - k, 0, m.columns)}, 1);
-    s = b.squeeze(block(b, all, m.rows, 1, 0, k), {1});
+    s = b.squeeze(realPart(b, block(b, all, m.rows, 1, 0, k)), {1});
   }
   return {m.back(b, u), m.back(b, s), m.back(b, v), m.back(b, r.info)};
 }

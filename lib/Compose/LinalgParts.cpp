@@ -157,6 +157,20 @@ UOpRef directionOf(Composer &b, UOpRef x) {
 }
 UOpRef likewise(Composer &b, UOpRef real, UOpRef x) { return x ? b.cast(real, x->dtype) : nullptr; }
 
+UOpRef beforeDirections(Composer &b, UOpRef vectors, UOpRef g, UOpRef along) {
+  if (!vectors || !isComplex(vectors->dtype)) return g;
+  UOpRef at = b.unsqueeze(b.make(Op::ArgReduce, {b.un(Op::Abs, vectors)}, {0, 1}), {1}); // [count, 1, k]
+  UOpRef share = b.bin(Op::Div, along, realPart(b, b.make(Op::Pick, {vectors, at}, {1})));
+  if (!share || b.failed()) return nullptr;
+  UOpRef part = b.bin(Op::Complex, b.literal(share, 0), share);
+  UOpRef isGreatest = b.bin(Op::Eq, rowNumbers(b, *vectors->shape[1]->constIndex()), at);
+  return b.bin(Op::Sub, g, b.select(isGreatest, part, number(b, g, 0)));
+}
+UOpRef imaginaryProduct(Composer &b, UOpRef x, UOpRef y) {
+  UOpRef products = x && isComplex(x->dtype) ? b.un(Op::Imag, b.bin(Op::Mul, x, conjugate(b, y))) : nullptr;
+  return b.reduce(ReduceKind::Sum, products, {1});
+}
+
 Scale scaleOf(Composer &b, UOpRef x) {
   UOpRef most = b.squeeze(b.reduce(ReduceKind::Max, greaterPart(b, x), {1, 2}), {1, 2});
   UOpRef finite = b.bin(Op::Eq, b.bin(Op::Sub, most, most), 0.0);
@@ -202,28 +216,6 @@ std::vector<UOpRef> inParts(Composer &b, llvm::ArrayRef<UOpRef> batches,
     if (!rest.empty()) x = b.concat({x, rest[i]}, 0);
   }
   return all;
-}
-
-UOpRef withRule(Composer &b, UOpRef value, llvm::ArrayRef<UOpRef> sources, Rule rule) {
-  if (!value || !isFloat(value->dtype) || !b.wantsGradients() || llvm::any_of(value->shape, isDataDim)) return value;
-  llvm::SmallVector<UOpRef, 4> inside;
-  auto argument = [&](UOpRef like) {
-    inside.push_back(b.b.arg(inside.size(), like->dtype, like->shape));
-    return inside.back();
-  };
-  UOpRef result = argument(value);
-  for (UOpRef s : sources) argument(s);
-  llvm::SmallVector<UOpRef, 4> given(llvm::ArrayRef<UOpRef>(inside).drop_front());
-  UOpRef cotangent = argument(value);
-  llvm::SmallVector<UOpRef, 2> gives = rule(result, given, cotangent);
-  if (b.failed() || llvm::is_contained(gives, nullptr)) return nullptr;
-  UOpRef function = b.c.make(Op::Func, gives, {int64_t(inside.size())});
-  for (int time = 0; time < 2; ++time) { // the second: the rule reads the value, which has the rule for that
-    llvm::SmallVector<UOpRef, 4> src = {value};
-    src.append(sources.begin(), sources.end());
-    value = b.c.make(Op::WithGradient, src, {}, {}, DType::Void, {function});
-  }
-  return value;
 }
 
 } // namespace astra::compose::linalg

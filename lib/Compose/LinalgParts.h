@@ -3,6 +3,7 @@
 //           complex128.
 // Gives:    blocks of them, products with either transposed, the factorizations without checks and rules.
 #pragma once
+#include "WithRule.h"
 #include "astra/Compose/Linalg.h"
 #include "astra/Compose/Scan.h"
 
@@ -76,6 +77,8 @@ UOpRef timesReal(Composer &b, UOpRef x, UOpRef real);
 UOpRef overReal(Composer &b, UOpRef x, UOpRef real);
 /// A real number in the type of x.
 UOpRef likewise(Composer &b, UOpRef real, UOpRef x);
+/// Half of x.
+inline UOpRef halved(Composer &b, UOpRef x) { return b.bin(Op::Mul, x, number(b, x, 0.5)); }
 /// x / |x|, and 1 of 0; of real numbers 1 or -1.
 UOpRef directionOf(Composer &b, UOpRef x);
 
@@ -116,6 +119,12 @@ struct SingularParts {
 };
 SingularParts singularByPolar(Composer &b, UOpRef x, bool vectors);
 
+/// The cotangent of vectors in columns [count, n, k] before each was multiplied by a direction that makes its greatest
+/// component real; `along` [count, 1, k] is the imaginary part of what directions give: that goes to this component.
+UOpRef beforeDirections(Composer &b, UOpRef vectors, UOpRef g, UOpRef along);
+/// The imaginary part of each column of x times the conjugate of the one of y, summed. [count, 1, k]
+UOpRef imaginaryProduct(Composer &b, UOpRef x, UOpRef y);
+
 /// Whether all elements are finite, and the exponent of the greatest magnitude. [count]
 struct Scale {
   UOpRef finite = nullptr, exponent = nullptr;
@@ -128,11 +137,5 @@ UOpRef orNaN(Composer &b, UOpRef finite, UOpRef x);
 /// loop passes over all of its batch. f sees nothing but what it is given. The first axis of all is the batch.
 std::vector<UOpRef> inParts(Composer &b, llvm::ArrayRef<UOpRef> batches,
                             llvm::function_ref<std::vector<UOpRef>(llvm::ArrayRef<UOpRef>)> f);
-
-/// What a rule gives: the cotangents of the sources, from the value, the sources and the value's cotangent.
-using Rule =
-    llvm::function_ref<llvm::SmallVector<UOpRef, 2>(UOpRef value, llvm::ArrayRef<UOpRef> sources, UOpRef cotangent)>;
-/// The value with this derivative by its sources, where derivatives are wanted, and with the derivative of that one.
-UOpRef withRule(Composer &b, UOpRef value, llvm::ArrayRef<UOpRef> sources, Rule rule);
 
 } // namespace astra::compose::linalg

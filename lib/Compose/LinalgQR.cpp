@@ -218,7 +218,7 @@ UOpRef productOfReflections(Composer &b, UOpRef packed, UOpRef factors) {
 namespace {
 
 /// Q and R of m >= n, Q over R, with a rule: of gQ and gR with M = R gR' - gQ' Q it is
-/// (gQ + Q (the lower half of M, mirrored)) R'^-1.
+/// (gQ + Q (the lower half of M, mirrored to a Hermitian one)) R'^-1.
 QR tallQR(Composer &b, UOpRef x) {
   int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex();
   QR made = factorQR(b, x, false);
@@ -228,10 +228,11 @@ QR tallQR(Composer &b, UOpRef x) {
     UOpRef q = block(b, y, 0, m, 0, n), r = upperPart(b, block(b, y, m, n, 0, n));
     UOpRef gq = block(b, g, 0, m, 0, n), gr = upperPart(b, block(b, g, m, n, 0, n));
     UOpRef mid = b.bin(Op::Sub, times(b, r, gr, false, true), times(b, gq, q, true));
-    UOpRef mirrored = b.bin(Op::Add, lowerPart(b, mid), transposed(b, lowerPart(b, mid, -1)));
+    UOpRef low = lowerPart(b, mid, -1), onDiagonal = b.bin(Op::Eq, rowNumbers(b, n), columnNumbers(b, n));
+    UOpRef mirrored = b.select(onDiagonal, likewise(b, realPart(b, mid), mid), b.bin(Op::Add, low, adjoint(b, low)));
     TriangularOptions right;
     right.right = right.upper = right.transposed = true;
-    return {solveTriangular(b, r, b.bin(Op::Add, gq, times(b, q, mirrored)), right, 1)};
+    return {solveTriangular(b, conjugate(b, r), b.bin(Op::Add, gq, times(b, q, mirrored)), right, 1)};
   });
   return {block(b, both, 0, m, 0, n), block(b, both, m, n, 0, n)};
 }

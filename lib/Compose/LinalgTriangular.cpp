@@ -3,6 +3,7 @@
 // Gives:    substitution: a row a step on what is left of the right sides; above a panel in halves, between which one
 //           product stands (recursive TRSM). The other forms are the lower one, turned round.
 #include "LinalgParts.h"
+#include "astra/Compose/ComplexFunction.h"
 #include "astra/IR/Index.h"
 
 namespace astra::compose {
@@ -54,10 +55,10 @@ UOpRef linalg::solveTriangular(Composer &b, UOpRef a, UOpRef y, const Triangular
   return withRule(b, x, {a, y}, [&](UOpRef x, llvm::ArrayRef<UOpRef> given, UOpRef g) -> llvm::SmallVector<UOpRef, 2> {
     TriangularOptions back = o;
     back.transposed = !o.transposed;
-    UOpRef z = solveTriangular(b, given[0], g, back, order - 1);
+    UOpRef z = solveTriangular(b, conjugate(b, given[0]), g, back, order - 1);
     bool xFirst = o.right != o.transposed;
     UOpRef ofA = times(b, xFirst ? x : z, xFirst ? z : x, o.right, !o.right);
-    ofA = b.un(Op::Neg, ofA);
+    ofA = b.un(Op::Neg, o.transposed ? conjugate(b, ofA) : ofA);
     return {o.upper ? upperPart(b, ofA, o.unit) : lowerPart(b, ofA, -int64_t(o.unit)), z};
   });
 }

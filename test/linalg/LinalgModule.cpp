@@ -2,9 +2,10 @@
 // Takes:    FUNCTION TYPE SHAPE... [gradient], as `linalg-module cholesky f64 n,8,8`: the shape of each operand, in
 //           which a letter is a dim in 1..1024.
 // Gives:    on standard output a module in the text form whose entry @main has inputs x0, x1 ... and outputs y0, y1
-//           ...; with `gradient` also @loss, the sum of its float outputs times further inputs w0, w1 ..., and the
-//           directive that asks for its gradient by x0, x1 ...
+//           ...; with `gradient` also @loss, the real part of the sum of its outputs times further inputs w0, w1 ...,
+//           and the directive that asks for its gradient by x0, x1 ...
 // Does not: compute; test/linalg/run.py compiles and runs what it prints.
+#include "astra/Compose/ComplexFunction.h"
 #include "astra/Compose/Fourier.h"
 #include "astra/Compose/Linalg.h"
 #include "astra/Compose/Matrix.h"
@@ -249,11 +250,11 @@ int main(int argc, char **argv) {
     loss.inputs = main.inputs;
     UOpRef sum = nullptr;
     for (UOpRef v : y) {
-      if (!isFloat(v->dtype)) continue;
+      if (!isFloat(v->dtype) && !isComplex(v->dtype)) continue;
       UOpRef w = b.b.arg(loss.inputs.size(), v->dtype, v->shape);
       loss.inputs.push_back({"w" + std::to_string(loss.inputs.size() - x.size()), w});
       Ints all = axesBetween(0, v->rank());
-      UOpRef part = b.squeeze(b.reduce(ReduceKind::Sum, b.bin(Op::Mul, v, w), all), all);
+      UOpRef part = b.squeeze(b.reduce(ReduceKind::Sum, realPart(b, b.bin(Op::Mul, v, w)), all), all);
       sum = sum ? b.bin(Op::Add, sum, part) : part;
     }
     loss.outputs.push_back({"loss", sum});

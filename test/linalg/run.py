@@ -28,8 +28,8 @@ import verdicts  # noqa: E402
 
 LIMIT = 35
 DAILY = {"cholesky f64 40x40", "cholesky complex128 17x17", "lu f64 9x5", "lu complex128 9x5", "lu_factor f64 38x35", "qr f64 9x5", "qr complex128 9x5", "eigh f64 5x5", "eigh f64 33x33", "eigh complex128 5x5", "eig f64 5x5", "svd f32 8x5", "svd complex64 8x5", "solve f64 5",
-         "triangular_rt f64 40", "slogdet f64", "lu_solve f64", "cholesky_solve complex128", "least_squares f64", "pinv f64", "expm f64", "rfft f64", "gradient cholesky", "gradient lu", "gradient qr",
-         "gradient eigh", "gradient svd", "vmap eigh", "parts lu_factor", "failures"}
+         "triangular_rt f64 40", "slogdet f64", "lu_solve f64", "cholesky_solve complex128", "least_squares f64", "pinv f64", "expm f64", "rfft f64", "gradient cholesky f64", "gradient lu f64", "gradient qr f64",
+         "gradient eigh f64", "gradient svd f64", "gradient svd complex128", "gradient eig f64", "vmap eigh", "parts lu_factor", "failures"}
 NIGHTLY = bool(os.environ.get("ASTRA_NIGHTLY"))
 TYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "complex64": np.complex64, "complex128": np.complex128}
 EPS = {"f32": 2.0**-23, "f64": 2.0**-52, "complex64": 2.0**-23, "complex128": 2.0**-52}
@@ -509,46 +509,52 @@ GRADIENTS = {
     "triangular_": ["1,4,4", "1,4,2"], "triangular_ut": ["1,4,4", "1,4,2"], "triangular_r": ["1,4,4", "1,2,4"],
     "triangular_rut": ["1,4,4", "1,2,4"], "triangular_i": ["1,3,3", "1,3,2"], "solve": ["2,4,4", "2,4,2"], "lu_solve": ["2,4,4", "2,4,2"], "cholesky_solve": ["2,4,4", "2,4,2"], "least_squares": ["1,5,3", "1,5,2"], "inverse": ["1,4,4"],
     "slogdet": ["2,4,4"], "eigh": ["2,4,4"], "eigvalsh": ["1,5,5"], "svd": ["1,5,3"], "svdvals": ["1,3,4"], "pinv": ["1,4,3"],
-    "expm": ["1,3,3"], "norms": ["1,4,3"], "outer": ["2,3", "2,4"], "power-2": ["1,3,3"],
+    "expm": ["1,3,3"], "norms": ["1,4,3"], "outer": ["2,3", "2,4"], "power-2": ["1,3,3"], "eig": ["2,4,4"], "eigvals": ["1,5,5"],
+    "determinant": ["2,3,3"],
 }
 
 SECOND = {"cholesky", "cholesky_solve", "lu", "qr", "triangular_ut", "solve", "eigh", "svd"}
 
 
-def gradient_case(make, function, machines):
+def gradient_case(make, function, dtype, machines):
     shapes = GRADIENTS[function]
-    p = make(function, "f64", shapes, gradient=True, targets=machines)
+    p = make(function, dtype, shapes, gradient=True, targets=machines)
     r = np.random.default_rng(zlib.crc32(function.encode()))
-    x = [r.standard_normal([int(s) for s in shape.split(",")]) for shape in shapes]
+
+    def drawn(shape, t=dtype):
+        x = r.standard_normal(shape)
+        return x + 1j * r.standard_normal(shape) if t in PARTS else x
+
+    x = [drawn([int(s) for s in shape.split(",")]) for shape in shapes]
     n = x[0].shape[-1]
-    symmetric = function.startswith(("cholesky", "eig"))
+    symmetric = function.startswith(("cholesky", "eigh", "eigvalsh"))
     if function.startswith("cholesky"):
-        x[0] = x[0] @ np.swapaxes(x[0], -1, -2) + n * np.eye(n)
-    if function.startswith("eig"):
-        x[0] = x[0] + np.swapaxes(x[0], -1, -2) + np.diag(3.0 * np.arange(n))
+        x[0] = x[0] @ adjoint(x[0]) + n * np.eye(n)
+    if symmetric and function.startswith("eig"):
+        x[0] = x[0] + adjoint(x[0]) + np.diag(3.0 * np.arange(n))
     if function.startswith("triangular"):
         x[0] = x[0] / 2 + 2 * np.eye(n)
     text = p.text.read_text()
     loss = re.search(r"entry @loss\((.*?)\) ->", text)[1]
-    weights = {name: r.standard_normal([int(v) for v in shape.split(",")] if shape else [])
-               for name, shape in re.findall(r"%(w\d+) : f64(?:\[([\d, ]*)\])?", loss)}
+    weights = {name: drawn([int(v) for v in shape.split(",")] if shape else [], t)
+               for name, t, shape in re.findall(r"%(w\d+) : (f64|complex128)(?:\[([\d, ]*)\])?", loss)}
     inputs = {f"x{i}": v for i, v in enumerate(x)} | weights
     wrt = [f"x{i}" for i in range(len(x))]
     plain = {k: v for k, v in inputs.items() if k in wrt}
-    same(p.evaluator(plain), make(function, "f64", shapes).evaluator(plain), "without derivatives")
+    same(p.evaluator(plain), make(function, dtype, shapes).evaluator(plain), "without derivatives")
     gradients = [f"{w}.grad" for w in wrt]
     got = p.evaluator(inputs, "gradient", gradients, ["--passes=grad"])
     same(p.bundle(inputs, "--entry=gradient", outputs=gradients), got, "the compiled gradient")
     worst = 0.0
     for name, g in zip(wrt, got):
         for time in range(3):
-            d = r.standard_normal(g.shape)
+            d = drawn(g.shape)
             if symmetric and name == "x0":
-                d = (d + np.swapaxes(d, -1, -2)) / 2
+                d = (d + adjoint(d)) / 2
             step = 1e-5
             values = [p.evaluator(inputs | {name: inputs[name] + s * step * d}, "loss", ["loss"], ["--passes=grad"])[0] for s in (1, -1)]
             slope = float(values[0] - values[1]) / (2 * step)
-            found = float((g * d).sum())
+            found = float((g.conj() * d).sum().real)
             worst = max(worst, abs(found - slope) / max(1.0, abs(slope)))
             if not np.isfinite(found):
                 raise Failure(f"the gradient of {name} is not finite")
@@ -558,9 +564,9 @@ def gradient_case(make, function, machines):
         return f"within {worst:.0e} of differences"
     # forward over reverse: the gradient's tangent beside its differences
     p.text.write_text(re.sub(r"(  grad @gradient [^\n]*\n)", r"\1  jvp @second = @gradient wrt %x0\n", text))
-    d = r.standard_normal(x[0].shape)
+    d = drawn(x[0].shape)
     if symmetric:
-        d = (d + np.swapaxes(d, -1, -2)) / 2
+        d = (d + adjoint(d)) / 2
     found = p.evaluator(inputs | {"x0.dot": d}, "second", ["x0.grad.dot"], ["--passes=grad"])[0]
     near = [p.evaluator(inputs | {"x0": x[0] + s * 1e-5 * d}, "gradient", ["x0.grad"], ["--passes=grad"])[0] for s in (1, -1)]
     slope = (near[0] - near[1]) / 2e-5
@@ -661,7 +667,8 @@ def cases():
     for function, dtype in (("fft", "complex128"), ("rfft", "f64")) + ((("fft", "complex64"), ("rfft", "f32")) if NIGHTLY else ()):
         yield f"{function} {dtype}", lambda m, s, f=function, t=dtype: fft_case(m, f, t, s)
     for function in GRADIENTS:
-        yield f"gradient {function}", lambda m, s, f=function: gradient_case(m, f, s)
+        for dtype in ("f64", "complex128"):
+            yield f"gradient {function} {dtype}", lambda m, s, f=function, t=dtype: gradient_case(m, f, t, s)
     for function in ("cholesky", "lu_factor", "qr", "eigh", "svd", "expm"):
         yield f"vmap {function}", lambda m, s, f=function: vmap_case(m, f)
     for function in ("cholesky", "lu_factor", "qr", "eigh", "svd"):

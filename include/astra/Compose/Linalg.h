@@ -4,7 +4,7 @@
 // Gives:    factorizations, solutions and functions of them, as graphs of ops that the contract fixes: equal bits on
 //           every target, and for a matrix of a batch those that it has alone.
 // Keeps:    a failure is data: `info`, i64 [..], is 0 where a factorization succeeded. Nothing stops a run.
-// Does not: choose a method by the data, the target or the size of the batch (docs/linalg.md); derive complex values.
+// Does not: choose a method by the data, the target or the size of the batch (docs/linalg.md).
 #pragma once
 #include "astra/Compose/Composer.h"
 
