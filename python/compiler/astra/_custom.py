@@ -2,8 +2,8 @@
 
 Takes:    functions; for custom_vjp also those that give what to keep, and cotangents from it.
 Gives:    functions that compute the same values.
-Keeps:    one mechanism: the op `with_gradient`, whose function is built here. It takes floats alone; other types pass through it as
-          floats of the same bits or values. Several results pass as one vector, so that their cotangents come together.
+Keeps:    one mechanism: the op `with_gradient`, whose function is built here. It takes floats; complex numbers pass through it as
+          their parts, other types as floats of the same bits or values. Several results pass as one vector, so that their cotangents come together.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import threading
 from typing import Any, Callable, Sequence
 
 from . import _ops, _tree
+from ._building import op
 from ._dtypes import DTYPES
 from ._errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from ._graph import Graph, current
@@ -28,6 +29,8 @@ def _coded(t: Tensor) -> Tensor:
     kind, bits = t.dtype.kind, t.dtype.bits
     if kind == "f":
         return t
+    if kind == "c":
+        return _ops.stack([_ops.real(t), _ops.imag(t)])
     if kind == "b" or kind in "iu" and bits < 32:
         return _ops.astype(t, F32)
     if kind in "iu":
@@ -39,6 +42,8 @@ def _decoded(t: Tensor, like: Tensor) -> Tensor:
     kind, bits = like.dtype.kind, like.dtype.bits
     if kind == "f":
         return t
+    if kind == "c":
+        return op("complex", t[0], t[1])
     return _ops.bitcast(t, like.dtype) if kind in "iu" and bits >= 32 else _ops.astype(t, like.dtype)
 
 
@@ -60,18 +65,20 @@ def _unpack(packed: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
 
 def with_gradient(graph: Graph, outs: Sequence[Tensor], sources: Sequence[Tensor],
                   backward: Callable[[list[Tensor], list[Tensor]], list[Tensor | None]]) -> list[Tensor]:  # fmt: skip
-    """The floats `outs`, through which gradients go to `sources`: backward(sources, cotangents) gives one for each (None: zeros). It
+    """The floats or complex numbers `outs`, through which gradients go to `sources`: backward(sources, cotangents) gives one for each (None: zeros). It
     is called once, on placeholders; what it uses beside them gets no gradient."""
     core = graph.core
-    wide = F64 if any(o.dtype is F64 for o in outs) else F32
-    packed = _pack(outs, wide)
+    results_of = [_coded(o) for o in outs]
+    wide = F64 if any(o.dtype is F64 for o in results_of) else F32
+    packed = _pack(results_of, wide)
     values = [_coded(s) for s in sources]
     mark_y, mark_c = placeholder(graph, packed), placeholder(graph, packed)
     inner = [placeholder(graph, v) for v in values]
     mark = core.size
     with graph.transforming(gradients=True):
-        made = backward([_decoded(p, s) for p, s in zip(inner, sources)], _unpack(mark_c, outs))
-        results = [_ops.zeros_like(v) if r is None or s.dtype.kind != "f" else r for r, s, v in zip(made, sources, values)]
+        cotangents = [_decoded(c, o) for c, o in zip(_unpack(mark_c, results_of), outs)]
+        made = backward([_decoded(p, s) for p, s in zip(inner, sources)], cotangents)
+        results = [_ops.zeros_like(v) if r is None or s.dtype.kind not in "fc" else _coded(r) for r, s, v in zip(made, sources, values)]
     roots = nodes_of(graph, results)
     while True:
         function, captured = call(core.close, roots, nodes_of(graph, [mark_y, *inner, mark_c]), mark, False, [])
@@ -85,7 +92,7 @@ def with_gradient(graph: Graph, outs: Sequence[Tensor], sources: Sequence[Tensor
         values += codes
         inner += holders
     node = call(core.with_gradient, nodes_of(graph, [packed, *values]), function)
-    return _unpack(of_node(graph, node), outs)
+    return [_decoded(t, o) for t, o in zip(_unpack(of_node(graph, node), results_of), outs)]
 
 
 class _Custom:
@@ -126,7 +133,7 @@ class _Custom:
 
         out_leaves, out_structure = _tree.flatten(self._f(*given(sources)))
         outs = [asarray(x) for x in out_leaves]
-        floats = [i for i, o in enumerate(outs) if o.dtype.kind == "f"]
+        floats = [i for i, o in enumerate(outs) if o.dtype.kind in "fc"]
 
         def backward(inside: list[Tensor], cotangents: list[Tensor]) -> list[Tensor | None]:
             arrived: list[Any] = [_ops.zeros_like(o) if o.dtype.kind == "b" else _ops.zeros(o.shape) for o in outs]
@@ -156,9 +163,9 @@ class _Custom:
                 raise ArgumentError(f"cotangent {i} of '{self.__name__}' has the structure {found_structure}; the argument's is {structure}")
             for x, like in zip(found, wanted):
                 t, like = asarray(x), asarray(like)
-                if like.dtype.kind == "f" and t.dtype is not like.dtype:
+                if like.dtype.kind in "fc" and t.dtype is not like.dtype:
                     raise DTypeError(f"cotangent {i} of '{self.__name__}' is of {t.dtype.name}; the argument is of {like.dtype.name}")
-                if like.dtype.kind == "f" and t.shape != like.shape:
+                if like.dtype.kind in "fc" and t.shape != like.shape:
                     raise ShapeError(f"cotangent {i} of '{self.__name__}' has shape {t.shape}; the argument has shape {like.shape}")
                 out.append(t)
         return out
@@ -210,7 +217,7 @@ class custom_jvp(_Custom):
     def _cotangents_of(self, given: list[Any], args: Sequence[Any], numbers: list[int], arrived: Any, inside: list[Tensor],
                        cotangents: list[Tensor]) -> list[Tensor | None]:  # fmt: skip
         graph = current()
-        tangents = [placeholder(graph, t) if t.dtype.kind == "f" else _ops.zeros_like(t) for t in inside]
+        tangents = [placeholder(graph, t) if t.dtype.kind in "fc" else _ops.zeros_like(t) for t in inside]
         primals = tuple(given[i] for i in numbers)
         pair = self._rule(*(args[i] for i in self._beside), primals, _tree.unflatten(_tree.structure(primals), tangents))
         if not (isinstance(pair, tuple) and len(pair) == 2):
@@ -229,11 +236,11 @@ class custom_jvp(_Custom):
             if t.shape != like.shape:
                 raise ShapeError(f"the tangent of '{self.__name__}' has shape {t.shape}; the result has shape {like.shape}")
             outs.append(t)
-        floats = [t for t in tangents if t.dtype.kind == "f"]
+        floats = [t for t in tangents if t.dtype.kind in "fc"]
         made = call(graph.core.vjp, nodes_of(graph, outs), nodes_of(graph, cotangents), nodes_of(graph, floats))[1]
         # Of a linear rule no tangent is left; of another it is the derivative at zero.
         found = iter(substituted(graph, tensors_of(graph, made), floats, [_ops.zeros_like(t) for t in floats]))
-        return [next(found) if t.dtype.kind == "f" else None for t in tangents]
+        return [next(found) if t.dtype.kind in "fc" else None for t in tangents]
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -256,7 +263,7 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
             out = f(*inner_args, **inner_named)
         out_leaves, out_structure = _tree.flatten(out)
         outs = [asarray(x) for x in out_leaves]
-        floats = [i for i, o in enumerate(outs) if o.dtype.kind == "f"]
+        floats = [i for i, o in enumerate(outs) if o.dtype.kind in "fc"]
         body = [outs[i] for i in floats]
         captured = call(core.close, nodes_of(graph, body), nodes_of(graph, inner), mark, False, [])[1] if body else []
         outside = tensors_of(graph, captured)
@@ -265,13 +272,18 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
 
         def backward(inside: list[Tensor], cotangents: list[Tensor]) -> list[Tensor | None]:
             # Behind the cotangents: so interning does not merge what is computed again with what was computed before.
-            behind = tensors_of(graph, [core.make("after", [s._in(graph), cotangents[0]._in(graph)]) for s in inside])
-            again = substituted(graph, body, holders, behind)
-            wrt = [t for t in behind if t.dtype.kind == "f"]
-            derivatives = iter(call(core.vjp, nodes_of(graph, again), nodes_of(graph, cotangents), nodes_of(graph, wrt))[1])
-            return [of_node(graph, next(derivatives)) if t.dtype.kind == "f" else None for t in behind]
+            first = _ops.real(cotangents[0]) if cotangents[0].dtype.kind == "c" else cotangents[0]
 
-        if body and any(s.dtype.kind == "f" for s in sources):
+            def after(t: Tensor) -> Tensor:
+                return op("complex", after(_ops.real(t)), after(_ops.imag(t))) if t.dtype.kind == "c" else op("after", t, first)
+
+            behind = [after(s) for s in inside]
+            again = substituted(graph, body, holders, behind)
+            wrt = [t for t in behind if t.dtype.kind in "fc"]
+            derivatives = iter(call(core.vjp, nodes_of(graph, again), nodes_of(graph, cotangents), nodes_of(graph, wrt))[1])
+            return [of_node(graph, next(derivatives)) if t.dtype.kind in "fc" else None for t in behind]
+
+        if body and any(s.dtype.kind in "fc" for s in sources):
             for i, t in zip(floats, with_gradient(graph, [results[i] for i in floats], sources, backward)):
                 results[i] = t
         return _tree.unflatten(out_structure, results)

@@ -56,8 +56,8 @@ def _argnums(argnums: int | Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def _differentiable(t: Tensor, what: str) -> Tensor:
-    if t.dtype.kind != "f":
-        raise DTypeError(f"{what} is of {t.dtype.name}; derivatives are of real floats")
+    if t.dtype.kind not in "fc":
+        raise DTypeError(f"{what} is of {t.dtype.name}; derivatives are of floats and complex numbers")
     return t
 
 
@@ -69,7 +69,7 @@ def _floats(tree: Any, what: str) -> tuple[list[Tensor], Any]:
     """Leaves that a derivative is by or of, and the structure."""
     leaves, structure = _tree.flatten(tree)
     made = [operand(x) for x in leaves]
-    if any(t.dtype.kind != "f" for t in made):
+    if any(t.dtype.kind not in "fc" for t in made):
         for t, path in zip(made, _tree.paths(tree)):
             _differentiable(t, _leaf(what, path))
     return made, structure
@@ -149,14 +149,16 @@ def _like(tree: Any, structure: Any, wanted: Sequence[Tensor], what: str, of: st
 
 
 def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives f's value, a scalar, and its gradient by the arguments that `argnums` numbers: a tree like the
-    argument, or a tuple of them. has_aux: f gives (value, anything), and so does the result: ((value, anything), gradient)."""
+    """A function that gives f's value, a real scalar, and its gradient by the arguments that `argnums` numbers: a tree like the
+    argument, or a tuple of them. By a complex number a + b i it is that by a, plus i times that by b. has_aux: f gives (value, anything), and so does the result: ((value, anything), gradient)."""
 
     def function(*args: Any, **named: Any) -> Any:
         made = _Call(f, args, _argnums(argnums, len(args)), named, has_aux)
         if len(made.outs) != 1 or made.outs[0].shape != ():
             what = f"a tensor of shape {made.outs[0].shape}" if len(made.outs) == 1 else f"{len(made.outs)} tensors"
             raise ShapeError(f"grad is of functions that give a scalar; {_called(f)} gives {what}")
+        if made.outs[0].dtype.kind == "c":
+            raise DTypeError(f"grad is of functions that give a real scalar; {_called(f)} gives {made.outs[0].dtype.name} (vjp takes a cotangent)")
         results, aux, gradients = made.backward([_ops.ones((), dtype=made.outs[0].dtype)])
         trees = made.trees(gradients)
         gradient = trees[0] if isinstance(argnums, int) else tuple(trees)
@@ -234,6 +236,9 @@ def _jacobian(f: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
 
     def function(*args: Any, **named: Any) -> Any:
         made = _Call(f, args, _argnums(argnums, len(args)), named, has_aux)
+        for t in (*made.inner, *made.outs):
+            if t.dtype.kind == "c":
+                raise DTypeError(f"{name} of {_called(f)} meets {t.dtype.name}; Jacobians are of real floats (jvp and vjp take complex numbers)")
         out = []
         for row in rows(made):
             trees = made.trees(made.filled(row))

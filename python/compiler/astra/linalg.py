@@ -5,7 +5,7 @@ Takes:    matrices [..., m, n] with known m and n; what is before them is a batc
 Gives:    the same bits on every target; for a matrix of a batch those that it has alone.
           backend="vendor" asks a LAPACK of the host instead, whose bits are its own.
 Keeps:    failure is data: a matrix that cannot be inverted or factorized gives NaNs or infinities, never an exception.
-Does not: have derivatives of complex values.
+Does not: have derivatives of what a LAPACK gave (backend="vendor").
 """
 
 from __future__ import annotations
