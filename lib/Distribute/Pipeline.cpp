@@ -23,8 +23,10 @@ public:
       : m(m), c(m.ctx()), b(c), axis(axis), stages(stages), microbatches(microbatches) {}
 
   Error run() {
-    for (const Entry &e : m.entries)
+    for (Entry &e : m.entries)
       if (Error error = find(e)) return error;
+    for (const Entry &e : m.entries)
+      if (Error error = untouched(e)) return error;
     if (!batch)
       return llvm::createStringError("--pipeline: no entry has a scan over layers: one that carries one value, whose "
                                      "first extent is a dim, over slices of weights, and gives nothing else");
@@ -51,20 +53,25 @@ public:
     all.all(m);
     if (hasFailed) return failed;
     llvm::consumeError(std::move(failed));
-    for (Param &p : m.params) cut(p.value, p.sharding);
-    for (StateVar &s : m.states) cut(s.value, s.sharding);
+    for (Param &p : m.params)
+      if (llvm::is_contained(weights, p.value)) cut(p.value, p.sharding);
+    for (StateVar &s : m.states)
+      if (llvm::is_contained(weights, s.value)) cut(s.value, s.sharding);
     return Error::success();
   }
 
 private:
-  Error find(const Entry &e) {
+  Error find(Entry &e) {
     List roots;
     for (const Value &v : e.outputs) roots.push_back(v.value);
     for (const StateUpdate &u : e.updates) roots.push_back(u.value);
     for (UOpRef n : topoSort(roots)) {
       if (!n->is(Op::Scan) || n->ints[0] != 1 || n->ints[1] < 1 || n->fns[0]->src.size() != 1) continue;
       UOpRef carried = n->src[0];
-      if (!carried->rank() || !carried->shape[0]->is(Op::Dim) || llvm::is_contained(scans, n)) continue;
+      if (!carried->rank() || !carried->shape[0]->is(Op::Dim)) continue;
+      for (Value &v : e.inputs)
+        if (llvm::is_contained(n->tensors().slice(1, n->ints[1]), v.value)) cut(v.value, v.sharding);
+      if (llvm::is_contained(scans, n)) continue;
       auto length = n->indices()[0]->constIndex();
       if (!length || *length % stages)
         return llvm::createStringError("--pipeline: entry @" + e.name + " has a scan over " +
@@ -80,9 +87,23 @@ private:
     return Error::success();
   }
 
+  /// Where gradients have been taken already, other scans go over the same weights.
+  Error untouched(const Entry &e) {
+    List roots;
+    for (const Value &v : e.outputs) roots.push_back(v.value);
+    for (const StateUpdate &u : e.updates) roots.push_back(u.value);
+    for (UOpRef n : topoSort(roots))
+      if (n->is(Op::Scan) && !llvm::is_contained(scans, n) &&
+          llvm::any_of(n->tensors().slice(n->ints[0], n->ints[1]),
+                       [&](UOpRef w) { return llvm::is_contained(weights, w); }))
+        return llvm::createStringError(
+            "--pipeline: entry @" + e.name + " goes over the layers in another scan too, as " +
+            "a gradient does that has been taken already; a pipeline comes before gradients");
+    return Error::success();
+  }
+
   /// Weights that a scan takes apart are of the stages.
   void cut(UOpRef value, Sharding &s) {
-    if (!llvm::is_contained(weights, value)) return;
     if (!s.isDeclared()) s.axes.assign(value->rank(), 0);
     if (!s.axes[0] && !(s.used() & axis)) s.axes[0] = axis;
   }
@@ -171,6 +192,14 @@ private:
   llvm::DenseMap<UOpRef, UOpRef> layers; // of a scan its function, for a microbatch
 };
 } // namespace
+
+llvm::Expected<PipelineRule> astra::parsePipeline(llvm::StringRef text) {
+  auto [axis, count] = text.split(',');
+  PipelineRule rule{axis.str(), 0};
+  if (!count.consume_front("microbatches=") || count.getAsInteger(10, rule.microbatches))
+    return llvm::createStringError("'" + text + "' is not AXIS,microbatches=N");
+  return rule;
+}
 
 Error astra::pipelineLayers(Module &m, const PipelineRule &rule) {
   auto at = llvm::find_if(m.mesh.axes, [&](const MeshAxis &a) { return a.name == rule.axis; });

@@ -18,11 +18,9 @@ std::vector<Option> tool::meshOptions(PipelineOptions &o) {
     return "";
   };
   auto pipeline = [&o](std::string_view v) -> std::string {
-    auto [axis, count] = llvm::StringRef(v).split(',');
-    PipelineRule rule{axis.str(), 0};
-    if (!count.consume_front("microbatches=") || count.getAsInteger(10, rule.microbatches))
-      return "'" + std::string(v) + "' is not AXIS,microbatches=N";
-    o.pipeline = std::move(rule);
+    auto rule = parsePipeline(v);
+    if (!rule) return llvm::toString(rule.takeError());
+    o.pipeline = std::move(*rule);
     return "";
   };
   auto bucket = [&o](std::string_view v) -> std::string {

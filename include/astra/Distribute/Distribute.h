@@ -24,6 +24,8 @@ struct PipelineRule {
   std::string axis;
   int64_t microbatches = 1;
 };
+/// "stage,microbatches=8", as a command line and Python say it.
+llvm::Expected<PipelineRule> parsePipeline(llvm::StringRef text);
 /// Before gradients are taken. Weights of the layers are cut along their first axis, unless something else is said of
 /// it. An error where no entry has such a scan.
 llvm::Error pipelineLayers(Module &m, const PipelineRule &rule);

@@ -21,8 +21,8 @@ Axis = Union[str, None, Sequence[str]]
 class Mesh:
     """Named axes of logical shards: what `mesh` gives."""
 
-    def __init__(self, axes: dict[str, int]) -> None:
-        self.axes = dict(axes)
+    def __init__(self, axes: dict[str, int], pipeline: str | None = None, bucket: int | None = None, overlap: bool = True) -> None:
+        self.axes, self.pipeline, self.bucket, self.overlap = dict(axes), pipeline, bucket, overlap
         self._text = str(call(_core.checked_mesh, ",".join(f"{k}={int(v)}" for k, v in axes.items())))
 
     @property
@@ -32,6 +32,21 @@ class Mesh:
         for k in self.axes.values():
             n *= k
         return n
+
+    def with_options(self, *, pipeline: str | None = None, bucket: int | None = None, overlap: bool | None = None) -> Mesh:
+        """The same mesh, whose shards exchange another way, as the options of `astra-compile` of these names say it (docs/distributed.md).
+
+        pipeline: "stage,microbatches=8": a scan over layers is a pipeline along an axis; of programs of which no gradient is taken.
+        bucket: bytes of a shard that move together at most; 0: each tensor alone; None: as it is, 1 MiB at first.
+        overlap: whether transfers run beside kernels. Bits depend on neither of these two."""
+        if pipeline is not None:
+            call(_core.check_pipeline, pipeline)
+        if bucket is not None and (isinstance(bucket, bool) or not isinstance(bucket, int) or not 0 <= bucket < 1 << 64):
+            raise ArgumentError(f"bucket is {bucket!r}; expected a number of bytes, 0 for each tensor alone")
+        if overlap is not None and not isinstance(overlap, bool):
+            raise ArgumentError(f"overlap is {overlap!r}; expected True or False")
+        return Mesh(self.axes, self.pipeline if pipeline is None else pipeline, self.bucket if bucket is None else bucket,
+                    self.overlap if overlap is None else overlap)  # fmt: skip
 
     def __str__(self) -> str:
         return self._text

@@ -125,7 +125,8 @@ class Lowered:
         inputs and outputs, how they are cut: "(data, -)", or a tuple as `astra.shard` takes it; the first that matches counts.
         `as_text("sharding")` of the result is the program of one shard."""
         rules = [(k, v if isinstance(v, str) else sharding_text(v)) for k, v in (shardings or {}).items()]
-        return Lowered(call(_core.with_mesh, self.module, str(mesh), rules), self._signatures, self._states)
+        module = call(_core.with_mesh, self.module, str(mesh), rules, mesh.pipeline, mesh.bucket, mesh.overlap)
+        return Lowered(module, self._signatures, self._states)
 
     def cost_analysis(self, entry: str = "main", **dims: int) -> _analysis.Cost:
         """See `Compiled.cost_analysis`; of code for this machine."""

@@ -267,27 +267,37 @@ PyModule withNumerics(const PyModule &p, const std::string &contract) {
   UnitChoice choice = taken(numericsNamed(contract));
   if (!choice.unit) return p;
   std::lock_guard lock(*p.busy);
-  PyModule made{p.m, p.busy}; // over the same context
+  PyModule made = p; // over the same context
   useMatrixUnit(made.m, choice);
   return made;
 }
 
-/// The module for the shards of a mesh, with shardings by patterns of names.
+/// The module for the shards of a mesh, with shardings by patterns of names, and how the shards exchange.
 PyModule withMesh(const PyModule &p, const std::string &mesh,
-                  const std::vector<std::pair<std::string, std::string>> &shardings) {
+                  const std::vector<std::pair<std::string, std::string>> &shardings,
+                  const std::optional<std::string> &pipeline, std::optional<uint64_t> bucket, bool overlap) {
   Mesh axes = taken(parseMesh(mesh));
   std::vector<ShardRule> rules;
   for (const auto &[pattern, sharding] : shardings) rules.push_back({pattern, sharding});
   std::lock_guard lock(*p.busy);
-  PyModule made{p.m, p.busy}; // over the same context
-  if (llvm::Error e = annotate(made.m, axes, rules)) throw std::invalid_argument(llvm::toString(std::move(e)));
+  PyModule made = p; // over the same context
+  auto done = [](llvm::Error e) {
+    if (e) throw std::invalid_argument(llvm::toString(std::move(e)));
+  };
+  if (pipeline) {
+    PipelineRule rule = taken(parsePipeline(*pipeline));
+    done(annotate(made.m, axes, {}));
+    done(pipelineLayers(made.m, rule));
+  }
+  done(annotate(made.m, axes, rules));
+  made.bucket = bucket.value_or(made.bucket), made.overlap = overlap;
   return made;
 }
 
 /// The program of one shard, whose evaluation is that of all of them.
 PyModule programOfShard(const PyModule &p) {
   std::lock_guard lock(*p.busy);
-  PyModule made{p.m, p.busy}; // over the same context
+  PyModule made = p; // over the same context
   if (llvm::Error e = partition(made.m)) throw std::invalid_argument(llvm::toString(std::move(e)));
   return made;
 }
@@ -326,6 +336,7 @@ Compiled compile(const PyModule &p, const std::vector<std::string> &targets, con
                  const std::vector<std::pair<std::string, nb::bytes>> &assets, bool check) {
   PipelineOptions o = optionsOf(targets, cache, jobs);
   o.checks = check;
+  o.bucket = p.bucket, o.overlap = p.overlap;
   for (const auto &[name, bytes] : assets) {
     const auto *data = static_cast<const uint8_t *>(bytes.data());
     o.assets.push_back({name, std::make_shared<const std::vector<uint8_t>>(data, data + bytes.size())});
@@ -427,6 +438,8 @@ void python::bindModule(nb::module_ &m) {
           "digest",
           [](const PyModule &p, bool lines) {
             std::string text = print(p.m, {false, true});
+            if (p.bucket != usualBucket || !p.overlap)
+              text += "exchange " + std::to_string(p.bucket) + (p.overlap ? "" : " alone");
             auto add = [&](UOpRef x, const Bytes &data) {
               if (!data) return;
               auto digest = llvm::SHA256::hash(llvm::ArrayRef(*data));
@@ -457,7 +470,9 @@ void python::bindModule(nb::module_ &m) {
       "path"_a, "dims"_a, "training"_a = false);
   m.def("check_numerics", [](const std::string &contract) { (void)taken(numericsNamed(contract)); }, "contract"_a);
   m.def("with_numerics", withNumerics, "module"_a, "contract"_a);
-  m.def("with_mesh", withMesh, "module"_a, "mesh"_a, "shardings"_a);
+  m.def("with_mesh", withMesh, "module"_a, "mesh"_a, "shardings"_a, "pipeline"_a = nb::none(), "bucket"_a = nb::none(),
+        "overlap"_a = true);
+  m.def("check_pipeline", [](const std::string &text) { (void)taken(parsePipeline(text)); }, "text"_a);
   m.def("program_of_shard", programOfShard, "module"_a);
   m.def("checked_mesh", [](const std::string &text) { return meshText(taken(parseMesh(text))); });
   m.def("evaluate_nodes", evaluateNodes);

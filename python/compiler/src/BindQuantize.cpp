@@ -20,7 +20,7 @@ std::pair<PyModule, std::vector<Row>> quantized(const PyModule &p, const std::ve
   for (const std::string &text : formats)
     if (std::string wrong = quantize::addRule(options, text); !wrong.empty()) throw std::invalid_argument(wrong);
   std::lock_guard lock(*p.busy);
-  PyModule made{p.m, p.busy}; // over the same context
+  PyModule made = p; // over the same context
   std::vector<Row> rows;
   for (const quantize::WeightRow &r : taken(quantize::quantizeWeights(made.m, options))) {
     std::string type = std::string(info(r.was).text) + "[";

@@ -61,13 +61,13 @@ def test_a_program_of_one_shard():
         lowered.with_mesh(astra.mesh(data=4), {"x": "(rows, -)"})
 
 
-def by_evaluator(lowered, entry, inputs, states):
+def by_evaluator(lowered, entry, inputs, states, dims=None):
     """What all shards give together by the reference evaluator, on whole tensors."""
     names = [name for name, _, _ in lowered.module.inputs(entry)]
     arrays = [np.array(v, order="C") for v in [*(inputs[n] for n in names), *states.values()]]
     given = [(str(v.dtype).replace("float", "f").replace("int", "i"), list(v.shape), (v.ctypes.data, v.nbytes)) for v in arrays]
     shard = astra._core.program_of_shard(lowered.module)
-    outputs, after = shard.evaluate(entry, given[: len(inputs)], {}, dict(zip(states, given[len(inputs) :])))
+    outputs, after = shard.evaluate(entry, given[: len(inputs)], dims or {}, dict(zip(states, given[len(inputs) :])))
     return [data for _, _, data in outputs], {n: data for n, (_, _, data) in after}
 
 
@@ -160,3 +160,72 @@ def test_a_training_is_cut_by_rows(engine):
         b.train_step(x=x[:6].reshape(2, 3, 6), target=t.reshape(2, 4))
     with pytest.raises(astra.ArgumentError, match="shardings are of a mesh"):
         astra.compile_training(model, losses.cross_entropy, optim.sgd(lr=0.1), example, shardings={"x": "(data, -)"}, **given)
+
+
+def network(x, weights):
+    """Layers in a scan."""
+    return astra.scan(lambda x, w: (astra.tanh(x @ w) + x, None), x, weights)[0]
+
+
+def test_how_shards_exchange_changes_no_bit(engine):
+    mesh = astra.mesh(stage=4)
+    n = astra.dim("n", 1, 64)
+    specs = astra.spec((n, 6), "float32"), astra.spec((8, 6, 6), "float32")
+    lowered = astra.trace(network, *specs).lower()
+    x, w = (np.random.default_rng(i).standard_normal(s).astype(np.float32) for i, s in enumerate(((16, 6), (8, 6, 6))))
+    plain = np.asarray(lowered.compile("native")(x, w))
+    piped = lowered.with_mesh(mesh.with_options(pipeline="stage,microbatches=4"))
+    assert "shift" in piped.as_text("sharding") and "weights : f32[2, 6, 6] shard (stage, -, -)" in piped.as_text("sharding")
+    compiled = piped.compile("native")
+    engine(compiled)
+    module = astra_rt.load(compiled.bundle)
+    assert np.array_equal(np.asarray(module.main(x, w.reshape(4, 2, 6, 6))), plain)
+    (made,), _ = by_evaluator(piped, "main", {"x": x, "weights": w}, {}, {"n_shard": 4})
+    assert made == plain.tobytes()
+
+
+def test_buckets_and_overlap_are_those_of_astra_compile(engine):
+    model = nn.Sequential(nn.Linear(6, 8, seed=1), astra.tanh, nn.Linear(8, 4, seed=2))
+    example = {"x": np.zeros((1, 6), np.float32), "target": np.zeros((1,), np.int64)}
+    draw = np.random.default_rng(4)
+    x, t = draw.standard_normal((8, 6), np.float32), draw.integers(0, 4, (8,))
+    plain, found, calls = astra.mesh(data=4), [], []
+    for mesh in (plain, plain.with_options(bucket=0), plain.with_options(overlap=False), plain.with_options(bucket=100).with_options(overlap=False)):
+        assert mesh == plain and mesh.size == 4  # the same shards
+        compiled = astra.compile_training(model, losses.cross_entropy, optim.sgd(lr=0.1), example, batch=16, target="native", mesh=mesh)
+        engine(compiled)
+        text = compiled.as_text("schedule")
+        calls.append((text.count("all_reduce"), "beside" in text))
+        module = astra_rt.load(compiled.bundle)
+        made = module.train_step(x=x.reshape(4, 2, 6), target=t.reshape(4, 2))
+        found.append([np.asarray(v).tobytes() for v in [*made, *module.state_dict().values()]])
+    assert all(f == found[0] for f in found)
+    counts = [n for n, _ in calls]
+    assert counts[0] == counts[2] < counts[3] < counts[1] and [b for _, b in calls] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("given, sentence", [
+    (dict(pipeline="stage"), "'stage' is not AXIS,microbatches=N"),
+    (dict(bucket=-1), "bucket is -1; expected a number of bytes"),
+    (dict(bucket=2.5), "bucket is 2.5; expected a number of bytes"),
+    (dict(overlap=1), "overlap is 1; expected True or False"),
+])  # fmt: skip
+def test_options_that_are_none(given, sentence):
+    with pytest.raises(astra.Error, match=sentence):
+        astra.mesh(stage=4).with_options(**given)
+
+
+def test_pipelines_that_are_none():
+    n = astra.dim("n", 1, 64)
+    specs = astra.spec((n, 6), "float32"), astra.spec((8, 6, 6), "float32")
+    piped = astra.mesh(stage=4).with_options(pipeline="stage,microbatches=4")
+    with pytest.raises(astra.Error, match="no entry has a scan over layers"):
+        astra.trace(lambda x, w: x @ w[0], *specs).lower().with_mesh(piped)
+    with pytest.raises(astra.Error, match="the mesh has no axis 'stage'"):
+        astra.trace(network, *specs).lower().with_mesh(astra.mesh(data=4).with_options(pipeline="stage,microbatches=4"))
+
+    def both(x, w):
+        return network(x, w), astra.grad(lambda w: astra.sum(network(x, w)))(w)
+
+    with pytest.raises(astra.Error, match="goes over the layers in another scan too, as a gradient does that has been taken already"):
+        astra.trace(both, *specs).lower().with_mesh(piped)

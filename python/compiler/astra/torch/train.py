@@ -103,7 +103,7 @@ class TrainStep:
                 raise ArgumentError(f"mesh is {mesh}, and the DTensors are on {found}")
             if not isinstance(optimizer, str):
                 raise UnsupportedError("an optimizer of torch.optim over a module with DTensors: give a recipe, as \"adamw(lr=1e-3)\"")
-            mesh, shardings = found, {**(shardings or {}), **placed}
+            mesh, shardings = mesh or found, {**(shardings or {}), **placed}
         self._target, model, examples = model, plain(model), [whole(x) for x in examples]
         self.model, self._schedule, self._clip = model, schedule, clip_norm
         self._optimizer = None if isinstance(optimizer, str) else optimizer
