@@ -20,10 +20,12 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 import astra_rt
+from astra_rt import ranks
 
 from . import _cache, _dims, _tree
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError
 from ._graph import inside
+from ._mesh import Mesh
 from ._stages import Lowered, results
 from ._static import is_static, static_key
 from ._tensor import Tensor, of_value, user_line
@@ -102,7 +104,11 @@ class Jitted:
     """A function that is compiled when it is called with arguments of other types, shapes or structure: what `astra.jit` gives."""
 
     def __init__(self, f: Callable[..., Any], frozen: bool | None = None, static_argnums: Any = (), static_argnames: Any = (),
-                 dims: Mapping[str, Any] | None = None, check: bool = False, numerics: str = "strict") -> None:  # fmt: skip
+                 dims: Mapping[str, Any] | None = None, check: bool = False, numerics: str = "strict", mesh: Mesh | None = None,
+                 shardings: Mapping[str, Any] | None = None) -> None:  # fmt: skip
+        if shardings is not None and mesh is None:
+            raise ArgumentError("shardings are of a mesh: give mesh=astra.mesh(...)")
+        self._mesh, self._shardings = mesh, dict(shardings or {})
         self._f, self._frozen, self._check, self._numerics = f, frozen, check, _cache.checked_numerics(numerics)
         self._dims = {name: {0: d} if isinstance(d, _dims.Dim) else dict(d) for name, d in (dims or {}).items()}
         self._numbers, self._names = _static_places(f, static_argnums, static_argnames)
@@ -129,7 +135,8 @@ class Jitted:
 
     def lower(self, *args: Any, **named: Any) -> Lowered:
         """The module for arguments or specs."""
-        return self.trace(*args, **named).lower().with_numerics(self._numerics)
+        lowered = self.trace(*args, **named).lower().with_numerics(self._numerics)
+        return lowered if self._mesh is None else lowered.with_mesh(self._mesh, self._shardings)
 
     @property
     def traces(self) -> int:
@@ -246,8 +253,10 @@ class Jitted:
         traced = Traced(self.__name__, {"main": entry(self._unmarked, *args, **named)})
         order = traced.by_depth()
         module = traced.module(constants=False, order=order)
+        if self._mesh is not None:
+            module = Lowered(module).with_mesh(self._mesh, self._shardings).module
         bundle = _cache.compile(module, what=f"'{self.__name__}'", frozen=self._frozen, check=self._check, numerics=self._numerics)
-        return _Program(traced, astra_rt.load(bundle), order)
+        return _Program(traced, astra_rt.load(bundle) if self._mesh is None else ranks.init().load(bundle), order)
 
     def _marked(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, static ones as leaves."""
@@ -312,17 +321,20 @@ def _static_places(f: Any, numbers: Any, names: Any) -> tuple[set[int], set[str]
 
 def jit(f: Callable[..., Any] | None = None, *, frozen: bool | None = None, static_argnums: int | Sequence[int] = (),
         static_argnames: str | Sequence[str] = (), dims: Mapping[str, Any] | None = None, check: bool = False,
-        numerics: str = "strict") -> Any:  # fmt: skip
+        numerics: str = "strict", mesh: Mesh | None = None, shardings: Mapping[str, Any] | None = None) -> Any:  # fmt: skip
     """A function that does what f does, compiled for this machine. f is called once for each structure, types and shapes of the
     arguments, and again where a number, list or object that it reads from outside has another value; tensors from outside are read at
     each call. What it changes beside its result, and what it prints, is refused (TraceError). Numbers of Python's are part of the structure, and so are arguments that static_argnums or
     static_argnames name, whatever they are (they are compared and hashed): give a tensor for what changes from call to call.
     dims: sizes that may differ from call to call without another compilation, by argument: {"x": astra.dim("n", 1, 64)} for axis 0, or
     {"x": {1: dim}}. frozen: True forbids to compile (as ASTRA_FROZEN=1 does for all). check: kernels test what they assume and assert when
-    they run (docs/kernels.md). numerics: "device:hopper16" and the like adds products as a matrix unit does (docs/numerics.md, N4.8). A decorator: `@astra.jit`."""
+    they run (docs/kernels.md). numerics: "device:hopper16" and the like adds products as a matrix unit does (docs/numerics.md, N4.8). A decorator: `@astra.jit`.
+
+    mesh, shardings: as of `Lowered.with_mesh`, by names of arguments ("p.weight") and results: calls are of all ranks that a launcher has
+    started (`astra_rt.ranks`), each with the same tensors, whole ones (docs/distributed.md)."""
     if f is None:
-        return lambda g: Jitted(g, frozen, static_argnums, static_argnames, dims, check, numerics)
-    return Jitted(f, frozen, static_argnums, static_argnames, dims, check, numerics)
+        return lambda g: Jitted(g, frozen, static_argnums, static_argnames, dims, check, numerics, mesh, shardings)
+    return Jitted(f, frozen, static_argnums, static_argnames, dims, check, numerics, mesh, shardings)
 
 
 def _after_fork() -> None:

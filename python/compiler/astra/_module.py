@@ -16,6 +16,7 @@ from ._errors import ArgumentError
 from ._jit import Jitted
 
 _TORCH_OPTIONS = ("dims", "target", "bundle", "grad")
+_OWN_OPTIONS = ("mesh", "shardings")
 
 
 def _torch() -> Any:
@@ -34,6 +35,12 @@ def _has_torch_tensor(xs: Any) -> bool:
         if isinstance(x, (list, tuple)) and _has_torch_tensor(x) or isinstance(x, dict) and _has_torch_tensor(x.values()):
             return True
     return False
+
+
+def _refuse_own(options: dict[str, Any]) -> None:
+    wrong = [k for k in _OWN_OPTIONS if options.get(k) is not None]
+    if wrong:
+        raise ArgumentError(f"@astra({wrong[0]}=...) is for functions of Astra's tensors; PyTorch's modules train on a mesh by astra.torch.train_step(..., mesh=...)")
 
 
 class Decorated:
@@ -55,6 +62,7 @@ class Decorated:
     def _chosen(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if _has_torch_tensor(args) or _has_torch_tensor(named.values()):
             if self._of_torch is None:
+                _refuse_own(self._options)
                 from .torch import compiled
 
                 self._kind = sys.modules["torch"].Tensor
@@ -65,7 +73,8 @@ class Decorated:
             wrong = [k for k in _TORCH_OPTIONS if k in self._options]
             if wrong:
                 raise ArgumentError(f"@astra({wrong[0]}=...) is for functions of PyTorch's tensors; use astra.trace(...).lower() here")
-            self._own = Jitted(self._f, self._options.get("frozen"), numerics=self._options.get("numerics", "strict"))
+            self._own = Jitted(self._f, self._options.get("frozen"), numerics=self._options.get("numerics", "strict"),
+                               **{k: self._options[k] for k in _OWN_OPTIONS if k in self._options})  # fmt: skip
         return self._own
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -151,16 +160,17 @@ class CallableModule(types.ModuleType):
 
     def __call__(self, f: Any = None, **options: Any) -> Any:
         """Compiles a function, or an nn.Module's class or instance, ahead of its first call. frozen=True forbids to compile.
-        numerics="device:hopper16" and the like: see `astra.jit`. For PyTorch's
+        numerics="device:hopper16" and the like, mesh=astra.mesh(data=8) and shardings={...}: see `astra.jit`. For PyTorch's
         code: dims={"x": ("batch", 1, 64)} are sizes that may change, bundle="m.astra" saves what is compiled, target="..." says for
         which machines, grad=True or False says whether results have gradients (else as PyTorch would)."""
         if f is None:
             return lambda g: self(g, **options)
-        wrong = sorted(set(options) - {*_TORCH_OPTIONS, "frozen", "numerics"})
+        wrong = sorted(set(options) - {*_TORCH_OPTIONS, *_OWN_OPTIONS, "frozen", "numerics"})
         if wrong:
-            raise ArgumentError(f"@astra takes dims, target, bundle, grad, frozen and numerics, not {wrong[0]}")
+            raise ArgumentError(f"@astra takes dims, target, bundle, grad, frozen, numerics, mesh and shardings, not {wrong[0]}")
         torch = _torch()
         if torch is not None and (isinstance(f, torch.nn.Module) or (isinstance(f, type) and issubclass(f, torch.nn.Module))):
+            _refuse_own(options)
             from .torch import compiled
 
             return compiled(f, **options)
