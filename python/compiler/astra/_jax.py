@@ -27,6 +27,14 @@ def generic_text(exported: Any) -> str:
         return str(module.operation.get_asm(print_generic_op_form=True, enable_debug_info=True, large_elements_limit=None))
 
 
+def _sharding(x: Any, jax: Any) -> Any:
+    """How an argument lies on several devices, as names of a mesh; None of one on one device."""
+    found = getattr(x, "sharding", None)
+    if found is None or isinstance(found, (jax.sharding.NamedSharding, jax.sharding.SingleDeviceSharding)):
+        return found if isinstance(found, jax.sharding.NamedSharding) else None
+    raise UnsupportedError(f"an argument has the sharding {found}: jax.sharding.NamedSharding is read")
+
+
 def _leaf(x: Any, jax: Any, scope: Any, bounds: dict[str, _dims.Dim]) -> Any:
     """What jax.export is given for an argument."""
     if isinstance(x, Spec):
@@ -38,7 +46,7 @@ def _leaf(x: Any, jax: Any, scope: Any, bounds: dict[str, _dims.Dim]) -> Any:
         return jax.ShapeDtypeStruct(shape, x.dtype.numpy)
     if isinstance(x, Tensor):
         x = asarray(x).numpy()
-    return jax.ShapeDtypeStruct(x.shape, x.dtype) if hasattr(x, "shape") else x
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=_sharding(x, jax)) if hasattr(x, "shape") else x
 
 
 class JaxModel(Model):
@@ -59,7 +67,10 @@ class JaxModel(Model):
 def from_jax(f: Callable[..., Any], *args: Any, dims: Mapping[str, Any] | None = None) -> JaxModel:
     """A function of JAX as a model. args: examples (arrays), or `astra.spec(shape, dtype)` with dims of `astra.dim`, in trees as the
     function takes them. Arrays that f uses from outside become constants of the model: give weights as arguments, or train in JAX
-    first. dims: bounds of sizes that the specs do not name, as in `from_onnx`."""
+    first. dims: bounds of sizes that the specs do not name, as in `from_onnx`.
+
+    NamedSharding of arguments, results and of jax.lax.with_sharding_constraint says the mesh of the module and how it is cut
+    (docs/distributed.md): `lower().compile()` is a bundle for ranks; a call in this process is of whole tensors."""
     try:
         import jax
         import jax.export
