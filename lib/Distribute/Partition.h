@@ -3,8 +3,8 @@
 // Gives:    for each value how it is cut, which follows from its sources, and the op on parts that computes it.
 // Keeps:    what a sum over a cut axis gives is one part of a sum until somebody reads it: whole, by an all_reduce, or
 //           cut along an axis, by a reduce_scatter, with the same bits.
-// Rules of ops are in PartitionOps.cpp and PartitionIndexing.cpp, control flow in PartitionControl.cpp, ways from one
-// sharding to another in Reshard.cpp, the sweep in Partition.cpp.
+// Rules of ops are in PartitionOps.cpp and PartitionIndexing.cpp, control flow in PartitionControl.cpp, parts that go
+// round in Ring.cpp, ways from one sharding to another in Reshard.cpp, the sweep in Partition.cpp.
 #pragma once
 #include "astra/IR/Builder.h"
 #include "astra/IR/Contract.h"
@@ -39,6 +39,12 @@ struct Substitution {
 llvm::Expected<UOpRef> dimOfParts(Module &m, UOpRef d, int64_t parts);
 /// extent / parts; null where that is not exact.
 UOpRef divided(Context &c, UOpRef extent, int64_t parts);
+/// Axis `from` moved to `to`.
+UOpRef axisMoved(Builder &b, UOpRef x, unsigned from, unsigned to);
+/// Axis `axis` as two, the first of extent n.
+UOpRef axisSplit(Builder &b, UOpRef x, unsigned axis, int64_t n);
+/// Axes `axis` and the next as one.
+UOpRef axesJoined(Builder &b, UOpRef x, unsigned axis);
 /// Makes every extent of a sharded input or state one that its shards divide: a dim n that says it becomes a multiple
 /// of a dim n_shard.
 llvm::Error divideDims(Module &m);
@@ -138,6 +144,16 @@ private:
   template <unsigned Place> bool along(UOpRef n); // an integer of the attribute is an axis that stays whole
   bool contract(UOpRef n);
   std::optional<unsigned> carrierOf(UOpRef n, const AffineForm &f, UOpRef extent);
+  /// Two labels of a contract that one axis of the mesh cuts, each through another operand (Ring.cpp).
+  struct Ring {
+    unsigned stays, moves; // labels
+    unsigned operand;      // whose parts go round; 2: none, the label that moves is whole, and taken part by part
+    MeshAxes by;
+  };
+  std::optional<Ring> ringOf(const ContractSpec &s, ArrayRef<MeshAxes> cut, ArrayRef<unsigned> through, unsigned stays,
+                             unsigned moves) const;
+  static std::optional<Ring> inParts(const ContractSpec &s, ArrayRef<MeshAxes> cut);
+  bool ring(UOpRef n, const ContractSpec &s, const Ring &r, ArrayRef<MeshAxes> cut);
   UOpRef withNeighbours(UOpRef n, unsigned label, UOpRef x, unsigned axis, AffineForm &f, MeshAxes by);
   bool gather(UOpRef n);
   bool pick(UOpRef n);

@@ -308,6 +308,7 @@ bool Partition::contract(UOpRef n) {
   ContractSpec s = llvm::cantFail(decodeContract(n->ints));
   if (!s.outside.empty()) return fail(n, "a contract that leaves out taps comes after this pass");
   Axes cut(s.kept + s.reduced, 0);
+  SmallVector<unsigned, 8> through(cut.size(), 0); // bits: operands along whose axes a label is cut
   llvm::SmallVector<UOpRef, 8> by(cut.size(), nullptr);
   const llvm::SmallVector<AffineForm, 4> *lists[] = {&s.a, &s.b};
   for (unsigned o = 0; o < 2; ++o)
@@ -318,11 +319,12 @@ bool Partition::contract(UOpRef n) {
       if (!carrier) return isCutThere(n, n->src[o], i, "a sum over neighbours");
       unsigned l = *carrier;
       if (cut[l] && cut[l] != a) return disagree(n, by[l], n->src[o]);
-      cut[l] = a, by[l] = n->src[o];
+      cut[l] = a, by[l] = n->src[o], through[l] |= 1u << o;
     }
+  std::optional<Ring> round;
   for (unsigned l = 0; l < cut.size(); ++l)
     for (unsigned k = 0; k < l; ++k)
-      if (cut[l] & cut[k]) return disagree(n, by[k], by[l]);
+      if ((cut[l] & cut[k]) && (round || !(round = ringOf(s, cut, through, k, l)))) return disagree(n, by[k], by[l]);
   if (hasCutLabel(s.domain, cut)) {
     // Conditions of kept labels alone are tested of results. What is no sum is what sums begin with.
     ContractSpec rest = s;
@@ -335,7 +337,9 @@ bool Partition::contract(UOpRef n) {
       (summed ? others : limits).push_back(bound);
     }
     auto isThere = [](UOpRef e) { return e->lo > 0; };
-    if (hasCutLabel(rest.domain, cut) || s.unit || isComplex(n->dtype) || !s.reduced ||
+    if (ofResults.empty() && !round) round = inParts(s, cut);
+    if (ofResults.empty() && round) return ring(n, s, *round, cut);
+    if (ofResults.empty() || s.unit || isComplex(n->dtype) || !s.reduced ||
         !llvm::all_of(n->indices().slice(s.kept, s.reduced), isThere))
       return fail(n, "which products take part depends on an index along an axis that is cut: write a reshard of an "
                      "operand before it that leaves this axis whole");
@@ -343,6 +347,7 @@ bool Partition::contract(UOpRef n) {
     UOpRef none = isFloat(n->dtype) ? b.lit(n->dtype, -0.0) : b.litInt(n->dtype, 0);
     return become(n, b.select(inDomain(b, ofResults, limits, n->shape), sum, b.splat(none, n->shape)));
   }
+  if (round) return ring(n, s, *round, cut);
   List src;
   for (unsigned o = 0; o < 2; ++o) {
     Axes want;

@@ -19,23 +19,20 @@ static UOpRef madeAs(ArrayRef<std::pair<Axes, UOpRef>> values, ArrayRef<MeshAxes
   return nullptr;
 }
 
-/// Axis `from` moved to `to`.
-static UOpRef axisMoved(Builder &b, UOpRef x, unsigned from, unsigned to) {
+UOpRef distribute::axisMoved(Builder &b, UOpRef x, unsigned from, unsigned to) {
   Ints perm;
   for (unsigned i = 0; i < x->rank(); ++i)
     if (i != from) perm.push_back(i);
   perm.insert(perm.begin() + to, from);
   return b.permute(x, perm);
 }
-/// Axis `axis` as two, the first of extent n.
-static UOpRef axisSplit(Builder &b, UOpRef x, unsigned axis, int64_t n) {
+UOpRef distribute::axisSplit(Builder &b, UOpRef x, unsigned axis, int64_t n) {
   List shape(x->shape.begin(), x->shape.end());
   shape[axis] = divided(b.c, shape[axis], n);
   shape.insert(shape.begin() + axis, b.c.index(n));
   return b.reshape(x, shape);
 }
-/// Axes `axis` and the next as one.
-static UOpRef axesJoined(Builder &b, UOpRef x, unsigned axis) {
+UOpRef distribute::axesJoined(Builder &b, UOpRef x, unsigned axis) {
   List shape(x->shape.begin(), x->shape.end());
   shape[axis] = idxMul(b.c, shape[axis], shape[axis + 1]);
   shape.erase(shape.begin() + axis + 1);

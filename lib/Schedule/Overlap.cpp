@@ -5,8 +5,8 @@
 //           reads its result or writes its operand.
 // Keeps:    calls run one after another in the order of the program. Buffers of a call live until it is waited for. A
 //           program ends with none.
-// Does not: start calls earlier than where they stand, but for the order of values: a weight that is gathered is
-//           gathered where it is needed.
+// Does not: start calls earlier than where they stand, but for the order of values: a part that goes round a ring goes
+//           on before it is computed with; a weight that is gathered is gathered where it is needed.
 #include "Scheduler.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -40,6 +40,68 @@ std::vector<UOpRef> Scheduler::sumsFirst(std::vector<UOpRef> order) {
   order.clear();
   for (const std::vector<UOpRef> &level : levels) llvm::append_range(order, level);
   return order;
+}
+
+static bool isShift(UOpRef n) { return n->op == Op::External && n->str.starts_with("astra.mesh.permute/"); }
+/// What a transfer is worth beginning before.
+static bool isHeavy(UOpRef n) {
+  return n->op == Op::Contract || n->op == Op::Reduce || n->op == Op::External || n->op == Op::Custom ||
+         !n->fns.empty();
+}
+
+/// A part that goes round comes before the products of the part before it: as many have come to it as to them.
+std::vector<UOpRef> Scheduler::shiftsEarly(std::vector<UOpRef> order) {
+  if (llvm::none_of(order, isShift)) return order;
+  struct Early {
+    UOpRef call;
+    std::vector<UOpRef> needs; // what is not heavy, sources first
+    size_t missing;            // what is, and is not there
+  };
+  llvm::DenseMap<UOpRef, unsigned> shifts; // on a way to it, at most
+  llvm::DenseMap<UOpRef, size_t> at;
+  llvm::DenseMap<UOpRef, std::vector<size_t>> waiting;
+  std::vector<Early> all;
+  for (auto [i, n] : llvm::enumerate(order)) {
+    unsigned most = 0;
+    for (UOpRef s : n->src) most = std::max(most, shifts.lookup(s) + isShift(s));
+    shifts[n] = most, at[n] = i;
+    if (!isShift(n)) continue;
+    Early e{n, {}, 0};
+    llvm::DenseSet<UOpRef> seen;
+    std::vector<UOpRef> open(n->src.begin(), n->src.end());
+    while (!open.empty()) {
+      UOpRef s = open.back();
+      open.pop_back();
+      if (!at.count(s) || !seen.insert(s).second) continue;
+      if (isHeavy(s)) {
+        ++e.missing;
+        waiting[s].push_back(all.size());
+        continue;
+      }
+      e.needs.push_back(s);
+      open.insert(open.end(), s->src.begin(), s->src.end());
+    }
+    llvm::sort(e.needs, [&](UOpRef a, UOpRef b) { return at.lookup(a) < at.lookup(b); });
+    all.push_back(std::move(e));
+  }
+  std::vector<UOpRef> out;
+  llvm::DenseSet<UOpRef> done;
+  auto put = [&](UOpRef n) {
+    if (!done.insert(n).second) return;
+    out.push_back(n);
+    if (auto it = waiting.find(n); it != waiting.end())
+      for (size_t i : it->second) --all[i].missing;
+  };
+  for (UOpRef n : order) {
+    if (isHeavy(n) && !isShift(n))
+      for (Early &e : all) {
+        if (e.missing || shifts.lookup(e.call) > shifts.lookup(n) || done.contains(e.call)) continue;
+        for (UOpRef s : e.needs) put(s);
+        put(e.call);
+      }
+    put(n);
+  }
+  return out;
 }
 
 /// Waits for the oldest `count` of the calls that run.

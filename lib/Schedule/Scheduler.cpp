@@ -241,7 +241,7 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
   std::swap(rooms, outer);
   llvm::scope_exit restore([&] { std::swap(rooms, outer); });
   std::vector<UOpRef> order = topoSort(wanted);
-  if (o.overlap) order = sumsFirst(std::move(order));
+  if (o.overlap) order = shiftsEarly(sumsFirst(std::move(order)));
   spreadOrigins(order);
   overwriting = overwrites(order, f, wanted, updates);
   llvm::DenseSet<UOpRef> readAsWords; // by others than contracts, which say how they are packed

@@ -173,6 +173,7 @@ private:
   // Overlap.cpp
   static bool runsBeside(llvm::StringRef function);
   static std::vector<UOpRef> sumsFirst(std::vector<UOpRef> order);
+  static std::vector<UOpRef> shiftsEarly(std::vector<UOpRef> order);
   void land(size_t count);
   void landAll() { land(flights.size()); }
   void landFor(const Instr &i);

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import astra
+from astra import nn
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAIN = {k: v for k, v in os.environ.items() if not re.match("ASTRA_(RANK|JOB|ENGINE)|OMPI_|PMI_|PMIX_|SLURM_|RANK$|WORLD_SIZE$", k)}
@@ -17,7 +18,7 @@ PLAIN = {k: v for k, v in os.environ.items() if not re.match("ASTRA_(RANK|JOB|EN
 PROGRAM = """
 import hashlib
 import numpy as np
-from astra import astra
+from astra import astra, nn
 from astra_rt import ranks
 world = ranks.init()
 scale = astra.asarray(np.float32(0.5))  # from outside: an input of the program
@@ -68,3 +69,46 @@ def test_what_is_refused():
         astra(lambda x: x + 1, mesh=astra.mesh(data=4))(torch.zeros(4))
     with pytest.raises(astra.ArgumentError, match=r"@astra\(mesh=...\) is for functions of Astra's tensors"):
         astra(torch.nn.Linear(2, 2), mesh=astra.mesh(data=4))
+
+
+ATTENTION = """
+import hashlib
+import numpy as np
+from astra import astra, nn
+from astra_rt import ranks
+world = ranks.init()
+
+@astra{options}
+def step(q, k, v):
+    def loss(q, k, v):
+        y = nn.attention(q, k, v, causal=True)
+        return astra.mean(y ** 2), y
+    (loss, y), g = astra.value_and_grad(loss, (0, 1, 2), has_aux=True)(q, k, v)
+    return y, *g
+
+draw = np.random.default_rng(0)
+made = step(*(draw.standard_normal((2, 4, 32, 8), np.float32) for _ in range(3)))
+if world.rank == 0:
+    print(*(hashlib.sha256(np.asarray(t).tobytes()).hexdigest() for t in made))
+    print(*(float(np.abs(np.asarray(t)).sum()) for t in made))
+"""
+TOKENS = '(mesh=astra.mesh(seq=4), shardings={"*": "(-, -, seq, -)"})'
+
+
+def test_attention_of_cut_tokens_is_a_ring():
+    def printed(ranks, options):
+        command = [str(ROOT / "build/bin/astra-launch"), "-n", str(ranks), sys.executable, "-c", ATTENTION.format(options=options)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=PLAIN)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout.split()
+
+    plain, alone = printed(1, ""), printed(1, TOKENS)
+    assert all(printed(ranks, TOKENS) == alone for ranks in (2, 4))
+    np.testing.assert_allclose([float(x) for x in plain[4:]], [float(x) for x in alone[4:]], rtol=1e-5)  # another order of sums
+
+    def attend(q, k, v):
+        return nn.attention(q, k, v, causal=True)
+
+    lowered = astra.trace(attend, *[astra.spec((2, 4, 32, 8), "float32")] * 3).lower()
+    text = lowered.with_mesh(astra.mesh(seq=4), {"*": "(-, -, seq, -)"}).as_text("sharding")
+    assert text.count(" shift ") == 6 and not any(op in text for op in ("all_gather", "all_reduce", "all_to_all"))
