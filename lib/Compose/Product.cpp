@@ -8,8 +8,8 @@
 namespace astra::compose {
 
 /// Transposing only changes the index lists; a vector is its own transpose.
-static UOpRef multiplied(Composer &b, UOpRef x, bool turnX, UOpRef y, bool turnY) {
-  if (!b.requireRank(x, 1) || !b.requireRank(y, 1)) return nullptr;
+static UOpRef multiplied(Composer &b, UOpRef x, bool turnX, UOpRef y, bool turnY, UOpRef diagonal = nullptr) {
+  if (!b.requireRank(x, diagonal ? 2 : 1) || !b.requireRank(y, 1)) return nullptr;
   bool row = x->rank() == 1, column = y->rank() == 1;
   llvm::ArrayRef<UOpRef> batchX = row ? x->shape.take_front(0) : x->shape.drop_back(2),
                          batchY = column ? y->shape.take_front(0) : y->shape.drop_back(2);
@@ -39,10 +39,11 @@ static UOpRef multiplied(Composer &b, UOpRef x, bool turnX, UOpRef y, bool turnY
   }
   extents.push_back(x->shape[sumX]);
   if (!b.requireEqual(x->shape[sumX], y->shape[sumY], "the axes that are multiplied")) return nullptr;
+  if (diagonal) spec.domain = {{{{batch, 1}, {spec.kept, -1}}, 0, 1}}, extents.push_back(diagonal);
   return b.contract(spec, x, y, extents);
 }
 
-UOpRef product(Composer &b, UOpRef x, UOpRef y) { return multiplied(b, x, false, y, false); }
+UOpRef product(Composer &b, UOpRef x, UOpRef y, UOpRef diagonal) { return multiplied(b, x, false, y, false, diagonal); }
 
 UOpRef affineProduct(Composer &b, UOpRef x, UOpRef y, UOpRef z, const AffineProductOptions &options) {
   UOpRef sum = multiplied(b, x, options.transposeX, y, options.transposeY);

@@ -7,8 +7,9 @@ namespace astra::compose {
 
 /// NumPy's matmul of x [batch..., m, k] and y [batch..., k, n]: [batch..., m, n]. Batch axes broadcast; an operand of
 /// rank 1 is a row (x) or a column (y), and the result lacks its axis. Both are of one number type.
-/// Refuses: an operand of rank 0, extents k that differ.
-UOpRef product(Composer &b, UOpRef x, UOpRef y);
+/// With a diagonal, a symbolic integer, no element of x beyond it takes part: of row i those of columns up to i +
+/// diagonal. Refuses: an operand of rank 0, x of rank 1 with a diagonal, extents k that differ.
+UOpRef product(Composer &b, UOpRef x, UOpRef y, UOpRef diagonal = nullptr);
 
 /// Axes by their numbers: pairs that go together, one of each operand, and pairs that are summed.
 struct GeneralProductAxes {

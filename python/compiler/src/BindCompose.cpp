@@ -266,7 +266,7 @@ static void bindIndexing(nb::module_ &m) {
 }
 
 static void bindProducts(nb::module_ &m) {
-  m.def("product", checked(&product), inside);
+  m.def("product", checked(&product), "g"_a, "x"_a, "y"_a, "diagonal"_a.none() = nb::none(), inside);
   m.def("affine_product", guarded([](Graph &g, UOpRef x, UOpRef y, UOpRef z, UOpRef alpha, UOpRef beta) {
           return affineProduct(g, x, y, z, {false, false, alpha, beta});
         }),

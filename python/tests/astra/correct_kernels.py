@@ -290,6 +290,20 @@ def product(a, b, out, *, B):
     kernel.store(out, (i, j), acc, drop=True)
 
 
+@case(M, np.where(np.arange(20)[:, None] > 16, np.inf, M.T).astype(np.float32), out=(13, 13), grid=(2, 2), B=8)
+def lower_product(a, b, out, *, B):
+    i, j = kernel.program_id(0) * B, kernel.program_id(1) * B
+    rows, columns = kernel.load(a, (i, 0), (B, 20), fill=0.0), kernel.load(b, (0, j), (20, B), fill=0.0)
+    kernel.store(out, (i, j), kernel.dot(rows, columns, tril=i + 4 - (a.shape[1] - 20)), drop=True)
+
+
+@case(IDS.reshape(5, 8), out=((3, 5, 5), I32), grid=3)
+def lower_products_of_integers(x, out):
+    t = kernel.load(x, (0, 0), (5, 8))
+    p = kernel.program_id(0)
+    kernel.store(out, (p, 0, 0), (kernel.dot(t, t.T, tril=-2) + kernel.dot(t, t.T, tril=9) + kernel.dot(t, t.T, tril=3 * p - 9))[None])
+
+
 @case(M, out=(13, 20), grid=13, B=5)
 def softmax_in_two_passes(x, out, *, B):
     i = kernel.program_id(0)

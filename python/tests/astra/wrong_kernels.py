@@ -292,6 +292,27 @@ def a_dot_of_two_dtypes(x, out):
     kernel.store(out, (0,), kernel.dot(a, b))  # here
 
 
+@wrong("tril is an integer of program ids and sizes, not True", "kernel.dot")
+def a_tril_that_is_a_bool(x, out):
+    a = kernel.reshape(kernel.load(x, (0,), (8,)), (4, 2))
+    t = kernel.dot(a, a.T, tril=True)  # noqa: F841  # here
+
+
+@wrong("tril is within -1099511627776..1099511627776; this one may be 4611686018427387904", "kernel.dot")
+def a_tril_beyond_all(x, out):
+    a = kernel.reshape(kernel.load(x, (0,), (8,)), (4, 2))
+    t = kernel.dot(a, a.T, tril=1 << 62)  # noqa: F841  # here
+
+
+@wrong("tril is of program ids and sizes; the counter of a loop that is not unrolled is in it: kernel.static_for unrolls one", "kernel.dot")
+def a_tril_by_a_counter(x, out):
+    a = kernel.reshape(kernel.load(x, (0,), (8,)), (4, 2))
+    t = kernel.zeros((4, 4))
+    for k in range(8):
+        t = kernel.dot(a, a.T, t, tril=k)  # here
+    kernel.store(out, (0,), kernel.reshape(t, (16,)))
+
+
 @wrong("the accumulator of this dot is float32[4, 4], not int32[4, 4]", "kernel.dot")
 def a_wrong_accumulator(x, out):
     a = kernel.reshape(kernel.load(x, (0,), (8,)), (4, 2))

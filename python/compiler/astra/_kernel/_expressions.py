@@ -131,6 +131,10 @@ class Expressions:
         """A size as an extent of a tile."""
         raise NotImplementedError
 
+    def diagonal(self, x: Any) -> Any:
+        """A number or an Index, as a domain of a product has it."""
+        raise NotImplementedError
+
     def extent(self, n: Any) -> Any:
         """An extent of a tile as a number or an Index."""
         return n
@@ -584,7 +588,7 @@ class Expressions:
             if k is None:
                 continue
             old -= 1
-            first, _, step = k.indices(shape[len(shape) - 1 - old])
+            first, _, step = (0, 0, 1) if k == slice(None) else k.indices(shape[len(shape) - 1 - old])  # of a size all is asked for
             names[_forms.axis(old)] = _forms.make("add", _forms.make("mul", _forms.axis(new), step), first)
         return self.placed(form, names)
 

@@ -115,6 +115,12 @@ class GraphWalker(Known):
             raise self.error(f"{what} is of numbers and of sizes that are 1 at least; {why}")
         return _dims.size_of_node(self.core, x.node)
 
+    def diagonal(self, x: Any) -> Any:
+        node = self.node_of(x)
+        if self.moves(node):
+            raise self.error("tril is of program ids and sizes; the counter of a loop that is not unrolled is in it: kernel.static_for unrolls one")
+        return node
+
     def indexed_node(self, node: Any) -> Any:
         return int(node.constant) if node.constant is not None else Index(node, self.node_form(node))
 

@@ -89,6 +89,9 @@ class Interpreter(Walker):
         return {"add": x + y, "sub": x - y, "mul": x * y, "min": min(x, y), "max": max(x, y)}.get(op) if op not in ("floordiv", "mod") else (
             x // y if op == "floordiv" else x % y)  # fmt: skip
 
+    def diagonal(self, x: Any) -> Any:
+        return current().core.index(x)
+
     def made(self, tensor: Tensor, form: Any = None, bounds: Any = None) -> Tile:
         return super().made(tensor, None)
 

@@ -11,7 +11,7 @@ import ast
 import inspect
 from typing import Any, Callable
 
-from .. import _dtypes, _ops
+from .. import _core, _dtypes, _ops
 from .._dims import Dim
 from .._dtypes import DType
 from .._errors import ArgumentError, TraceError
@@ -622,8 +622,8 @@ def pick(w: Walker, x: Any, index: Any, axis: Any = -1) -> Tile:
 
 
 @primitive("products", "tiles, accumulator -> tile")
-def dot(w: Walker, x: Any, y: Any, acc: Any = None) -> Tile:
-    """acc + the product of matrices, in chain512 order (N4); of float16 and bfloat16 in float32, of 8 bits in int32."""
+def dot(w: Walker, x: Any, y: Any, acc: Any = None, *, tril: Any = None) -> Tile:
+    """acc + the product of matrices (x below a diagonal alone: tril), in chain512 order; of 16 bits in float32, of 8 in int32."""
     a, b = _tile(w, x, "the first operand of dot", "iuf"), _tile(w, y, "the second operand of dot", "iuf")
     if a.dtype is not b.dtype and not (a.dtype.bits == b.dtype.bits == 8 and a.dtype.kind in "iu" and b.dtype.kind in "iu"):
         raise w.error(f"dot of {a.dtype.name} and {b.dtype.name}: both are of one dtype, or of int8 and uint8")
@@ -635,7 +635,13 @@ def dot(w: Walker, x: Any, y: Any, acc: Any = None) -> Tile:
     if t.kind in "iu" and t.bits == 16:
         raise w.error(f"dot of {t.name}: cast to int32 first")
     wide = _dtypes.DTYPES["float32" if t.kind == "f" and t.bits < 32 else "int32" if t.kind in "iu" and t.bits < 32 else t.name]
-    out = w.attempt(_ops.matmul, _ops.astype(a.tensor, wide), _ops.astype(b.tensor, wide))
+    if isinstance(tril, bool) or not (tril is None or isinstance(tril, (int, Index))):
+        raise w.error(f"tril is an integer of program ids and sizes, not {described(tril)}")
+    low, high = (0, 0) if tril is None else (tril, tril) if isinstance(tril, int) else (tril.node.lo, tril.node.hi)
+    if low < -_forms.FAR or high > _forms.FAR:
+        raise w.error(f"tril is within {-_forms.FAR}..{_forms.FAR}; this one may be {low if low < -_forms.FAR else high}")
+    diagonal = None if tril is None else w.diagonal(tril)
+    out = w.attempt(_ops.make, _core.product, _ops.astype(a.tensor, wide), _ops.astype(b.tensor, wide), diagonal)
     if acc is None:
         return w.made(out)
     c = _tile(w, acc, "the accumulator of dot")
