@@ -60,6 +60,8 @@ def rows():
     yield "RMS norm, 512 x 2048", "rms-norm", (normal(512, 2048), normal(2048)), root
     yield "attention, 8 heads, 256 x 256, 64", "attention", (normal(1, 8, 256, 64),) * 3, lambda q, k, v: astra.nn.attention(q, k, v)
     yield "attention, 12 heads, 128 x 128, 64", "attention", (normal(1, 12, 128, 64),) * 3, lambda q, k, v: astra.nn.attention(q, k, v)
+    causal = lambda q, k, v: astra.nn.attention(q, k, v, causal=True)  # noqa: E731
+    yield "causal attention, 8 heads, 256 x 256, 64", "attention", (normal(1, 8, 256, 64),) * 3, causal
     for shape in ((64, 512, 512), (1, 2048, 2048)):
         text, inputs = eights(*shape)
         yield "product by Q8_0, {} x {} x {}".format(*shape), "dequantized-product", inputs, text
@@ -101,7 +103,7 @@ def measure(folder, name, kernel, inputs, text, rounds):
             said = run(bundles[which], "--threads=1", "--repeat=20", "--json", *given)
             times[which].append(json.loads(said)["microseconds"]["median"])
     mine, theirs = map(statistics.median, times)
-    print(f"{name:36s} {mine:10.1f} {theirs:10.1f}  {theirs / mine:5.2f}", flush=True)
+    print(f"{name:40s} {mine:10.1f} {theirs:10.1f}  {theirs / mine:5.2f}", flush=True)
 
 
 def compiled(model, bundle, *options):

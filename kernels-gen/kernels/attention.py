@@ -1,7 +1,7 @@
 """Softmax attention: a program has M queries of a head, and all of its keys.
 
-Keeps:    bits: the sums over keys are those of the ops, whole rows at a time, so that no order changes.
-Does not: take the domain of a causal product, whose sums leave elements out.
+Keeps:    bits: the sums over keys are those of the ops, whole rows at a time, so that no order changes. Of a causal one the keys behind a query
+          take no part: they are the fold's identity in its maximum and in its sum, and `tril` leaves them out of the product.
 """
 
 import astra
@@ -13,7 +13,7 @@ M = 16
 
 
 @astra.kernel
-def attention(q, k, v, scale, bias, allowed, out, *, M, ACROSS, SAFE, SCALED):
+def attention(q, k, v, scale, bias, allowed, out, *, M, ACROSS, SAFE, SCALED, CAUSAL=False):
     head, group, i = kernel.program_id(0), kernel.program_id(1), kernel.program_id(2)
     keys, width = v.shape[1], q.shape[3]
     t = kernel.load(q, (head, group, i * M, 0), (1, 1, M, width), fill=0.0)
@@ -27,70 +27,79 @@ def attention(q, k, v, scale, bias, allowed, out, *, M, ACROSS, SAFE, SCALED):
         s = s + kernel.reshape(kernel.load(bias, (head, group, i * M, 0), (1, 1, M, keys), fill=0.0), (1, M, keys))
     if allowed is not None:
         s = kernel.where(kernel.reshape(kernel.load(allowed, (head, group, i * M, 0), (1, 1, M, keys), fill=False), (1, M, keys)), s, -float("inf"))
+    last = i * M + (keys - q.shape[2])  # the last key that the first query of the tile sees
+    if CAUSAL:
+        seen = kernel.arange(keys, astra.int64)[None, None, :] <= kernel.arange(M, astra.int64)[None, :, None] + last
+        s = kernel.where(seen, s, -float("inf"))
     most = kernel.max(s, axis=2, keepdims=True)
     if SAFE:
         most = kernel.where(most == -float("inf"), 0.0, most)
     e = kernel.exp(s - most)
+    if CAUSAL:
+        e = kernel.where(seen, e, -0.0)
     total = kernel.sum(e, axis=2, keepdims=True)
     if SAFE:
         total = kernel.where(total == 0.0, 1.0, total)
-    y = kernel.dot(e / total, kernel.load(v, (head, 0, 0), (1, keys, v.shape[2])))
+    y = kernel.dot(e / total, kernel.load(v, (head, 0, 0), (1, keys, v.shape[2])), tril=last if CAUSAL else None)
     kernel.store(out, (head, group, i * M, 0), kernel.reshape(y, (1, 1, M, v.shape[2])), drop=True)
 
 
 DIMS = {"b": (1, 64), "h": (1, 64), "s": (1, 4096), "t": (1, 4096), "d": (1, 256), "e": (1, 256)}  # a product is of 2^48 elements at most
 
 
-def softmax(shape, rows, axis, safe):
-    """Statements: %p of %scores."""
+def softmax(shape, rows, axis, safe, where=""):
+    """Statements: %p of %scores, with the inequality of its folds."""
     ones = ", ".join(["1"] * (axis + 1))
 
     def number(name, value):
         return f"%{name}_0 = const {value} : f32\n%{name}_1 = reshape %{name}_0 [{ones}]\n%{name} = expand %{name}_1 [{rows}]\n"
 
-    text = f"%most_s = reduce %scores kind=max order=exact axes=[{axis}]\n%most_r = reshape %most_s [{rows}]\n%most = detach %most_r\n"
+    text = f"%most_s = reduce %scores kind=max order=exact axes=[{axis}]{where}\n%most_r = reshape %most_s [{rows}]\n%most = detach %most_r\n"
     if safe:
         text += number("low", "-inf") + number("zero", "0.0") + "%none = eq %most, %low\n%shift = select %none, %zero, %most\n"
     text += f"%shifts = expand {'%shift' if safe else '%most'} [{shape}]\n%moved = sub %scores, %shifts\n%exp = exp %moved\n"
-    text += f"%total_s = reduce %exp kind=sum order=lane64 axes=[{axis}]\n%total_r = reshape %total_s [{rows}]\n"
+    text += f"%total_s = reduce %exp kind=sum order=lane64 axes=[{axis}]{where}\n%total_r = reshape %total_s [{rows}]\n"
     if safe:
         text += number("one", "1.0") + "%empty = eq %total_r, %zero\n%total = select %empty, %one, %total_r\n"
     return text + f"%totals = expand {'%total' if safe else '%total_r'} [{shape}]\n%p = div %exp, %totals\n"
 
 
-def grouped(masked):
-    """As composites have it: queries by key head and group."""
+def grouped(bias, allowed, causal=False):
+    """As composites have it: queries by key head and group. Of a causal one the last query is beside the last key."""
     shape, rows = "b, h, g, s, t", "b, h, g, s, 1"
+    seen = " where i3 - {} + t - s >= 0" if causal else ""
     ops = f"""
         %product = contract %q[i0, i1, i2, i3, k0], %k[i0, i1, i4, k0] -> [i0, i1, i2, i3, i4] sum [k0]
         %scale_1 = reshape %scale [1, 1, 1, 1, 1]
         %scales = expand %scale_1 [{shape}]
         """
-    if masked:
+    ops += f"{'%scaled' if allowed else '%scores'} = mul %product, %scales\n"
+    if bias:
+        ops += "%biased = add %scaled, %bias\n"
+    if allowed:
         ops += f"""
-        %scaled = mul %product, %scales
-        %biased = add %scaled, %bias
         %hidden_0 = const -inf : f32
         %hidden_1 = reshape %hidden_0 [1, 1, 1, 1, 1]
         %hidden = expand %hidden_1 [{shape}]
-        %scores = select %allowed, %biased, %hidden
+        %scores = select %allowed, {"%biased" if bias else "%scaled"}, %hidden
         """
-    else:
-        ops += "%scores = mul %product, %scales\n"
-    ops += softmax(shape, rows, 4, True) + "%y = contract %p[i0, i1, i2, i3, k0], %v[i0, i1, k0, i4] -> [i0, i1, i2, i3, i4] sum [k0]"
+    ops += softmax(shape, rows, 4, True, seen.format("i4"))
+    ops += "%y = contract %p[i0, i1, i2, i3, k0], %v[i0, i1, k0, i4] -> [i0, i1, i2, i3, i4] sum [k0]" + seen.format("k0")
     inputs = {"q": ("f32", ("b", "h", "g", "s", "d")), "k": ("f32", ("b", "h", "t", "d")), "v": ("f32", ("b", "h", "t", "e")), "scale": ("f32", ())}
-    if masked:
-        inputs |= {"bias": ("f32", ("b", "h", "g", "s", "t")), "allowed": ("bool", ("b", "h", "g", "s", "t"))}
+    inputs |= {"bias": ("f32", ("b", "h", "g", "s", "t"))} if bias else {}
+    inputs |= {"allowed": ("bool", ("b", "h", "g", "s", "t"))} if allowed else {}
 
-    def traced(q, k, v, scale, bias=None, allowed=None, *, heads, g, s, e, **_):
-        grid = (heads, g, astra.ceildiv(s, M))
-        return attention(q, k, v, scale, bias, allowed, out=astra.spec((heads, g, s, e)), grid=grid, M=M, ACROSS=False, SAFE=True, SCALED="mul")
+    def traced(q, k, v, scale, *rest, heads, g, s, e, **_):
+        left = list(rest)
+        added, shown = left.pop(0) if bias else None, left.pop(0) if allowed else None
+        given = {"out": astra.spec((heads, g, s, e)), "grid": (heads, g, astra.ceildiv(s, M)), "M": M, "CAUSAL": causal}
+        return attention(q, k, v, scale, added, shown, ACROSS=False, SAFE=True, SCALED="mul", **given)
 
     shapes = {"q": ("heads", "g", "s", "d"), "k": ("heads", "t", "d"), "v": ("heads", "t", "e"), "scale": (1,)}
-    if masked:
-        shapes |= {"bias": ("heads", "g", "s", "t"), "allowed": ("heads", "g", "s", "t")}
+    shapes |= {n: ("heads", "g", "s", "t") for n in ("bias", "allowed") if n in inputs}
     dims = {**DIMS, "g": (1, 16)}
-    return Form("grouped_masked" if masked else "grouped", dims, inputs, ops, ("b", "h", "g", "s", "e"), traced, {"heads": "b*h"}, shapes)
+    name = "_".join(["grouped", *(["causal"] if causal else []), *(["masked"] if bias else [])])
+    return Form(name, dims, inputs, ops, ("b", "h", "g", "s", "e"), traced, {"heads": "b*h"}, shapes)
 
 
 def plain(scaled, masked):
@@ -125,6 +134,6 @@ def plain(scaled, masked):
 
 
 ROWS_OF_TABLE = [
-    Row("attention", "a softmax of scaled products of queries and keys, with a mask or without, times values; not causal ones",
-        [*(grouped(m) for m in (True, False)), *(plain(s, m) for s in ("mul", "div", "") for m in (True, False))]),  # fmt: skip
+    Row("attention", "a softmax of scaled products of queries and keys, with a mask or without, times values, causal or not",
+        [*(grouped(*m) for m in ((True, True), (False, False), (True, True, True), (False, True, True))), *(plain(s, m) for s in ("mul", "div", "") for m in (True, False))]),  # fmt: skip
 ]

@@ -40,7 +40,7 @@ class Form:
         shapes = {n: self.shapes.get(n, extents) for n, (_, extents) in self.inputs.items()}
         specs = [astra.spec(tuple(self.size(e, sizes) for e in shapes[n]), LONG[t]) for n, (t, _) in self.inputs.items()]
         traced = astra.trace(lambda *x: self.kernel(*x, **sizes), *specs).lower().as_text()
-        inferred = r"^( +%\w+ = (?!const|cast|from_index|bitcast|proj)\w+ .*) : [a-z0-9]+(?:\[.*\])?$"
+        inferred = r"^( +%\w+ = (?!const|cast|from_index|bitcast|iota|proj)\w+ .*) : [a-z0-9]+(?:\[.*\])?$"
         traced = re.sub(inferred, r"\1", traced, flags=re.M)
         for n, product in self.flat.items():
             traced = re.sub(rf"\b{n}\b", product, traced)

@@ -1,6 +1,7 @@
 """The compiler's own kernels: the table is what kernels-gen/kernels_table.py writes, and each of its forms has the bits of the ops that it stands for."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-OPT = ROOT / "build/bin/astra-opt"
+OPT, COMPILE, RUN, TRAIN = (ROOT / "build/bin" / f"astra-{name}" for name in ("opt", "compile", "run", "train"))
+EXAMPLE = ROOT / "examples/chargpt"
 TABLE = (ROOT / "lib/Schedule/WrittenKernels.inc").read_text()
 MODULES = re.findall(r'^\{"([\w-]+)",.*?R"uop\((.*?)\)uop"\},$', TABLE, re.M | re.S)
 FORMS = [(name, form) for name, text in MODULES for form in re.findall(r"^  entry @(\w+)\(", text, re.M)]
@@ -25,7 +27,7 @@ def test_the_table_is_fresh():
 
 def test_there_are_all_kernels():
     assert [name for name, _ in MODULES] == ["layer-norm", "rms-norm", "attention", "dequantized-product"]
-    assert all(f"entry @{form}.kernel(" in text for name, text in MODULES for n, form in FORMS if n == name) and len(FORMS) >= 29
+    assert all(f"entry @{form}.kernel(" in text for name, text in MODULES for n, form in FORMS if n == name) and len(FORMS) >= 31
 
 
 def value(rng, dtype, shape, special):
@@ -60,3 +62,48 @@ def test_a_form_has_the_bits_of_its_ops(name, form, sizes, tmp_path):
         subprocess.run([OPT, model, "--eval", f"--entry={entry}", *given, f"--output=y={result}"], check=True)
         results.append(np.load(result))
     assert results[0].shape == results[1].shape and results[0].tobytes() == results[1].tobytes()
+
+
+def compiled(folder, model, *options):
+    """Bundles without and with the compiler's own kernels, and what was said of these."""
+    there = [folder / "plain.astra", folder / "kernels.astra"]
+    for bundle, more in zip(there, ([], ["--kernels=all"])):
+        words = [COMPILE, model, "-o", bundle, "--target=native", "--dim=batch=8", *options, *more]
+        said = subprocess.run(words, check=True, capture_output=True, text=True).stderr
+    return there, {n: int(k) for n, k in re.findall(r"--kernels: ([\w-]+) stands for (\d+) part", said)}
+
+
+@pytest.fixture(scope="module")
+def chargpt(tmp_path_factory):
+    """A transformer of six layers: the folder of its model and of some text."""
+    folder = tmp_path_factory.mktemp("chargpt")
+    shutil.copy(EXAMPLE / "chargpt.onnx", folder)
+    subprocess.run([sys.executable, EXAMPLE / "begin.py", folder / "chargpt.weights"], check=True)
+    rng = np.random.default_rng(0)
+    np.save(folder / "token.npy", rng.integers(0, 96, (16, 128)).astype(np.uint8))
+    np.save(folder / "target.npy", rng.integers(0, 96, (16, 128)).astype(np.uint8))
+    np.save(folder / "few.npy", rng.integers(0, 96, (8, 128)).astype(np.uint8))
+    return folder
+
+
+def test_a_transformer_has_the_bytes_that_it_has_without_kernels(chargpt):
+    bundles, said = compiled(chargpt, chargpt / "chargpt.onnx")
+    assert said == {"layer-norm": 13, "attention": 6}
+    results = []
+    for bundle in bundles:
+        words = [RUN, bundle, f"--input=token={chargpt / 'few.npy'}", f"--output=logits={chargpt / 'y.npy'}"]
+        subprocess.run(words, check=True, capture_output=True)
+        results.append(np.load(chargpt / "y.npy"))
+    assert np.isfinite(results[0]).all() and results[0].std() > 0.01 and results[0].tobytes() == results[1].tobytes()
+
+
+def test_its_training_too(chargpt):
+    """What the gradients read stays as it is: the kernels stand in the entry that infers."""
+    bundles, said = compiled(chargpt, chargpt / "chargpt.onnx", "--train", "--loss=cross_entropy", "--optimizer=sgd(lr=1e-1)")
+    assert set(said) == {"layer-norm", "attention"}
+    weights = []
+    for bundle in bundles:
+        data = f"--data=token={chargpt / 'token.npy'},target={chargpt / 'target.npy'}"
+        subprocess.run([TRAIN, bundle, data, "--epochs=1", "--batch=8", f"--out={chargpt / 'w.safetensors'}", "--quiet"], check=True, capture_output=True)
+        weights.append((chargpt / "w.safetensors").read_bytes())
+    assert weights[0] == weights[1]
