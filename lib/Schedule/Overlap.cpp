@@ -9,6 +9,7 @@
 //           on before it is computed with; a weight that is gathered is gathered where it is needed.
 #include "Scheduler.h"
 #include "llvm/ADT/STLExtras.h"
+#include <map>
 
 using namespace astra;
 using llvm::ArrayRef;
@@ -61,6 +62,8 @@ std::vector<UOpRef> Scheduler::shiftsEarly(std::vector<UOpRef> order) {
   llvm::DenseMap<UOpRef, size_t> at;
   llvm::DenseMap<UOpRef, std::vector<size_t>> waiting;
   std::vector<Early> all;
+  std::map<unsigned, std::vector<size_t>> ready; // by the shifts on a way to them
+  constexpr size_t mostNeeded = 256;             // a part has a short way from one call to the next
   for (auto [i, n] : llvm::enumerate(order)) {
     unsigned most = 0;
     for (UOpRef s : n->src) most = std::max(most, shifts.lookup(s) + isShift(s));
@@ -69,7 +72,7 @@ std::vector<UOpRef> Scheduler::shiftsEarly(std::vector<UOpRef> order) {
     Early e{n, {}, 0};
     llvm::DenseSet<UOpRef> seen;
     std::vector<UOpRef> open(n->src.begin(), n->src.end());
-    while (!open.empty()) {
+    while (!open.empty() && e.needs.size() < mostNeeded) {
       UOpRef s = open.back();
       open.pop_back();
       if (!at.count(s) || !seen.insert(s).second) continue;
@@ -81,7 +84,9 @@ std::vector<UOpRef> Scheduler::shiftsEarly(std::vector<UOpRef> order) {
       e.needs.push_back(s);
       open.insert(open.end(), s->src.begin(), s->src.end());
     }
+    if (!open.empty()) ++e.missing; // it stays where it is
     llvm::sort(e.needs, [&](UOpRef a, UOpRef b) { return at.lookup(a) < at.lookup(b); });
+    if (!e.missing) ready[most].push_back(all.size());
     all.push_back(std::move(e));
   }
   std::vector<UOpRef> out;
@@ -90,15 +95,17 @@ std::vector<UOpRef> Scheduler::shiftsEarly(std::vector<UOpRef> order) {
     if (!done.insert(n).second) return;
     out.push_back(n);
     if (auto it = waiting.find(n); it != waiting.end())
-      for (size_t i : it->second) --all[i].missing;
+      for (size_t i : it->second)
+        if (!--all[i].missing) ready[shifts.lookup(all[i].call)].push_back(i);
   };
   for (UOpRef n : order) {
-    if (isHeavy(n) && !isShift(n))
-      for (Early &e : all) {
-        if (e.missing || shifts.lookup(e.call) > shifts.lookup(n) || done.contains(e.call)) continue;
-        for (UOpRef s : e.needs) put(s);
-        put(e.call);
+    while (isHeavy(n) && !isShift(n) && !ready.empty() && ready.begin()->first <= shifts.lookup(n)) {
+      auto next = ready.extract(ready.begin()); // `put` adds others
+      for (size_t i : next.mapped()) {
+        for (UOpRef s : all[i].needs) put(s);
+        put(all[i].call);
       }
+    }
     put(n);
   }
   return out;
