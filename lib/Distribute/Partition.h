@@ -132,12 +132,23 @@ private:
   bool reshard(UOpRef n);
   bool tap(UOpRef n);
   bool moved(UOpRef n, Axes axes, ArrayRef<UOpRef> indices);
+  /// Elements of a source, from `begin` on, that stand from `before` on among `whole`; the others are `fill`.
+  struct Slide {
+    UOpRef begin, count, before, whole;
+    uint64_t fill;
+  };
+  UOpRef slid(UOpRef n, UOpRef x, unsigned axis, const Slide &s, MeshAxes by);
+  UOpRef slidAlike(UOpRef x, unsigned axis, int64_t first, MeshAxes by);
+  UOpRef slidApart(UOpRef x, unsigned axis, int64_t first, int64_t part, MeshAxes by);
+  UOpRef from(int64_t by, UOpRef x, MeshAxes axes);
   bool translated(UOpRef n, unsigned axis);
   bool reshape(UOpRef n);
   bool permute(UOpRef n);
   bool expand(UOpRef n);
   bool pad(UOpRef n);
   bool shrink(UOpRef n);
+  std::optional<unsigned> slicedAxis(UOpRef n, bool &isOne);
+  UOpRef shrunk(UOpRef n, std::optional<unsigned> along);
   bool flip(UOpRef n);
   bool window(UOpRef n);
   bool reduce(UOpRef n);

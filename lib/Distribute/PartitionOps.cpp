@@ -153,36 +153,74 @@ bool Partition::translated(UOpRef n, unsigned axis) {
 
 bool Partition::pad(UOpRef n) {
   UOpRef x = n->src[0];
-  ArrayRef<UOpRef> both = n->indices();
-  if (x->is(Op::Shrink) && !frame->images.at(x).refused.empty())
-    for (unsigned i = 0; i < n->rank(); ++i)
-      if (axesOf(x->src[0])[i] && x->shape[i] != n->shape[i]) {
-        if (translated(n, i)) return true;
-        if (!error.empty()) return false;
-      }
-  for (unsigned i = 0; i < n->rank(); ++i)
-    if (axesOf(x)[i] && (both[i]->constIndex() != 0 || both[n->rank() + i]->constIndex() != 0))
-      return isCutThere(n, x, i, "padding");
-  UOpRef v = natural(x);
-  return v && set(n, axesOf(x), remade(n, {v}, now(both)));
+  unsigned rank = n->rank();
+  List both = now(n->indices());
+  auto isPadded = [&](unsigned i) { return both[i]->constIndex() != 0 || both[rank + i]->constIndex() != 0; };
+  bool isOne = true;
+  auto along = x->is(Op::Shrink) ? slicedAxis(x, isOne) : std::nullopt; // a cut axis
+  bool ofSlice = along && isOne && isPadded(*along);                    // which gets back what it has lost
+  if (ofSlice && translated(n, *along)) return true;
+  if (!error.empty()) return false;
+  if (!ofSlice) along.reset();
+  Axes cut = axesOf(ofSlice ? x->src[0] : x);
+  for (unsigned i = 0; i < rank; ++i) {
+    if (!cut[i] || along == i || !isPadded(i)) continue;
+    if (along) return isCutThere(n, x, i, "padding");
+    along = i;
+  }
+  UOpRef v = ofSlice ? shrunk(x, along) : natural(x);
+  if (v && along) {
+    UOpRef begin = ofSlice ? now(x->indices()[*along]) : c.index(0);
+    Slide s{begin, now(x->shape[*along]), both[*along], now(n->shape[*along]), uint64_t(n->ints[0])};
+    v = slid(n, v, *along, s, cut[*along]);
+    both[*along] = both[rank + *along] = c.index(0);
+  }
+  return v && set(n, cut, remade(n, {v}, both));
+}
+
+/// The cut axis along which a shrink leaves out something.
+std::optional<unsigned> Partition::slicedAxis(UOpRef n, bool &isOne) {
+  UOpRef x = n->src[0];
+  std::optional<unsigned> out;
+  for (unsigned i = 0; i < n->rank(); ++i) {
+    if (!axesOf(x)[i] || (n->indices()[i]->constIndex() == 0 && n->shape[i] == x->shape[i])) continue;
+    if (out) isOne = false;
+    out = i;
+  }
+  return out;
+}
+
+/// A shrink on the part of its source, but for one axis, which stays as it is.
+UOpRef Partition::shrunk(UOpRef n, std::optional<unsigned> along) {
+  UOpRef x = n->src[0], v = natural(x);
+  List both = now(n->indices());
+  if (!v) return nullptr;
+  for (unsigned i = 0; i < n->rank(); ++i) {
+    if (along == i)
+      both[i] = c.index(0), both[n->rank() + i] = v->shape[i];
+    else if (MeshAxes a = axesOf(x)[i])
+      both[n->rank() + i] = divided(c, both[n->rank() + i], mesh.count(a));
+  }
+  return remade(n, {v}, both);
 }
 
 bool Partition::shrink(UOpRef n) {
   UOpRef x = n->src[0];
-  List both = now(n->indices());
-  unsigned rank = n->rank();
-  for (unsigned i = 0; i < rank; ++i) {
-    if (!axesOf(x)[i]) continue;
-    if (both[i]->constIndex() != 0 || n->shape[i] != x->shape[i]) {
-      isCutThere(n, x, i, "cutting off"); // unless `translated` knows better
-      frame->images[n].axes = Axes(rank, 0);
+  bool isOne = true;
+  auto along = slicedAxis(n, isOne);
+  if (!isOne) return isCutThere(n, x, *along, "cutting off");
+  Axes cut = axesOf(x);
+  UOpRef v = shrunk(n, along);
+  if (v && along) {
+    UOpRef size = now(n->shape[*along]);
+    v = slid(n, v, *along, {now(n->indices()[*along]), size, c.index(0), size, 0}, cut[*along]);
+    if (!v) { // a pad may give the result an extent that shards divide
+      frame->images[n].axes = Axes(n->rank(), 0);
       frame->images[n].refused = std::exchange(error, "");
       return true;
     }
-    both[rank + i] = divided(c, both[rank + i], mesh.count(axesOf(x)[i]));
   }
-  UOpRef v = natural(x);
-  return v && set(n, axesOf(x), remade(n, {v}, both));
+  return v && set(n, cut, v);
 }
 
 bool Partition::flip(UOpRef n) {
@@ -193,10 +231,19 @@ bool Partition::flip(UOpRef n) {
 
 bool Partition::window(UOpRef n) {
   UOpRef x = n->src[0];
-  if (axesOf(x)[n->ints[0]]) return isCutThere(n, x, n->ints[0], "a window");
-  Axes axes = axesOf(x);
+  unsigned axis = n->ints[0];
+  bool isOne = true,
+       ofSlice = x->is(Op::Shrink) && !frame->images.at(x).refused.empty() && slicedAxis(x, isOne) == axis && isOne;
+  Axes axes = axesOf(ofSlice ? x->src[0] : x);
+  MeshAxes by = axes[axis];
+  int64_t size = n->ints[1], stride = n->ints[2], dilation = n->ints[3];
+  if (by && size - 1 > (stride - 1) / dilation) return isCutThere(n, x, axis, "a window");
+  UOpRef v = ofSlice ? shrunk(x, axis) : natural(x);
+  if (v && by) { // windows that do not overlap: each is among as many elements as it is away from the next one
+    UOpRef whole = idxMul(c, now(n->shape[axis]), c.index(stride));
+    v = slid(n, v, axis, {ofSlice ? now(x->indices()[axis]) : c.index(0), whole, c.index(0), whole, 0}, by);
+  }
   axes.push_back(0);
-  UOpRef v = natural(x);
   return v && set(n, axes, remade(n, {v}, {}));
 }
 

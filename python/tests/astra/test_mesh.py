@@ -229,3 +229,26 @@ def test_pipelines_that_are_none():
 
     with pytest.raises(astra.Error, match="goes over the layers in another scan too, as a gradient does that has been taken already"):
         astra.trace(both, *specs).lower().with_mesh(piped)
+
+
+def slices(x):
+    """Rows that are cut: thirds, one place on, every second one."""
+    third = x.shape[0] // 3
+    q, k, v = x[:third], x[third : 2 * third], x[2 * third :]
+    on = astra.concat([astra.zeros((1, x.shape[1])), x[:-1]])
+    return q * k + v, on, x[::2], x[1::2] + x[4 : 4 + x.shape[0] // 2]
+
+
+def test_slices_of_a_cut_axis():
+    spec = astra.spec((24, 3), "float32")
+    lowered = astra.trace(slices, spec).lower()
+    cut = lowered.with_mesh(astra.mesh(data=4), {"x": "(data, -)"})
+    text = cut.as_text("sharding")
+    assert " shift " in text and "all_gather" not in text and "all_reduce" not in text
+    x = np.random.default_rng(0).standard_normal((24, 3)).astype(np.float32)
+    made, _ = by_evaluator(cut, "main", {"x": x}, {})
+    assert made == [np.asarray(t).tobytes() for t in slices(x)]
+    with pytest.raises(astra.Error, match="its extent of 23 is not divided by the 4 shards"):
+        astra.trace(lambda x: x[1:] * 2, spec).lower().with_mesh(astra.mesh(data=4), {"x": "(data, -)"}).as_text("sharding")
+    with pytest.raises(astra.Error, match="reversing goes along axis 0"):
+        astra.trace(lambda x: x[::-1], spec).lower().with_mesh(astra.mesh(data=4), {"x": "(data, -)"}).as_text("sharding")

@@ -112,3 +112,32 @@ def test_attention_of_cut_tokens_is_a_ring():
     lowered = astra.trace(attend, *[astra.spec((2, 4, 32, 8), "float32")] * 3).lower()
     text = lowered.with_mesh(astra.mesh(seq=4), {"*": "(-, -, seq, -)"}).as_text("sharding")
     assert text.count(" shift ") == 6 and not any(op in text for op in ("all_gather", "all_reduce", "all_to_all"))
+
+
+SLICES = """
+import hashlib
+import numpy as np
+from astra import astra
+from astra_rt import ranks
+world = ranks.init()
+
+@astra{options}
+def step(x):
+    on = astra.concat([astra.zeros((9, 3)), x[:-9]])
+    return x[:8] * x[8:16] + x[16:], on, x[::2]
+
+made = step(np.random.default_rng(0).standard_normal((24, 3), np.float32))
+if world.rank == 0:
+    print(*(hashlib.sha256(np.asarray(t).tobytes()).hexdigest() for t in made))
+"""
+
+
+def test_slices_of_cut_rows_have_the_bytes_of_one_device():
+    def printed(ranks, options):
+        command = [str(ROOT / "build/bin/astra-launch"), "-n", str(ranks), sys.executable, "-c", SLICES.format(options=options)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=PLAIN)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    plain = printed(1, "")
+    assert all(printed(ranks, '(mesh=astra.mesh(data=4), shardings={"x": "(data, -)"})') == plain for ranks in (1, 2, 4))
