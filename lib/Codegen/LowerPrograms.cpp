@@ -73,7 +73,7 @@ void Lowering::program(UOpRef place) {
   values.tiles = keptTiles(c, spec, tile, sizes);
   TileLanes how = lanesOfTile(tile, values.tiles, sizes);
   values.reduceLanes = how.reduceLanes;
-  values.tiles.erase(tile); // stored
+  if (tile->op != Op::Cumulate) values.tiles.erase(tile); // stored, and not made of what is there already
   values.together.insert(values.around.begin(), values.around.end());
   auto store = [&](ArrayRef<UOpRef> index) {
     SmallVector<UOpRef, 6> to;

@@ -276,10 +276,11 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
     else if (goesTogether(g) && !(how.step && dependsOn(g, how.step)))
       holds = both(holds, g);
   }
-  SmallVector<unsigned, 4> closed; // axes
+  SmallVector<unsigned, 4> closed;                                   // axes
+  unsigned along = value->op == Op::Cumulate ? value->ints[1] : ~0u; // made of what is before it: kept as a whole
   SmallVector<UOpRef, 6> point(index), whole(index);
   for (unsigned a = 0; a < index.size(); ++a) {
-    bool together = goesTogether(index[a]);
+    bool together = goesTogether(index[a]) && (a != along || index[a]->isConst());
     if (!together) closed.push_back(a), point[a] = c.index(-1);
     if (!together || (index[a]->isConst() && value->shape[a]->constIndex() != 1)) whole[a] = c.index(-1);
   }
@@ -301,6 +302,8 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   unsigned copied = how.copyAxis < 0 ? ~0u : how.copyAxis; // its elements, then the lanes, are the innermost
   bool byCopies = byLanes && how.copies > 1 && copied != axis && llvm::is_contained(closed, copied);
   if (byCopies) llvm::erase(closed, copied), closed.push_back(copied);
+  bool running = llvm::is_contained(closed, along) && !byCopies && !(byLanes && along == axis);
+  if (running) llvm::erase(closed, along), closed.push_back(along); // innermost
   UOpRef w = c.index(byLanes ? how.lanes : 1), one = c.index(1),
          &stage = rows[{{kept, holds}, c.internShape(point).data()}];
   UOpRef copies = c.index(byCopies ? how.copies : 1);
@@ -316,9 +319,10 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
     if (how.step) src.push_back(range(how.step->src[0], RangeKind::Fold)), own = atStep(how, src.back());
     auto element = [&](unsigned a, UOpRef i) { at[a] = simplifyIndex(c, idxAdd(c, idxMul(c, at[a], together(a)), i)); };
     for (unsigned a : closed) src.push_back(at[a] = range(count(a), RangeKind::Fold));
+    UOpRef innermost = src.back();
     if (byCopies) src.push_back(range(copies, RangeKind::Unroll)), element(copied, src.back());
     if (byLanes) src.push_back(lane = range(w, laneKind)), element(axis, lane);
-    std::tuple outer{masked, mask, reduceLanes, rests};
+    std::tuple outer{masked, mask, reduceLanes, rests, runs};
     UOpRef inside = holds;
     for (unsigned a : closed)
       if (value->shape[a]->lo < 1) inside = both(inside, lt(c.index(0), value->shape[a])); // its only point is none
@@ -326,8 +330,9 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
     masked = mask ? lane : nullptr;
     reduceLanes = how.reduceLanes;
     rests = own->op == Op::Fold && keepsWithin(own) ? own : nullptr;
+    runs = running ? innermost : nullptr;
     src[0] = compute(own, at, inside);
-    std::tie(masked, mask, reduceLanes, rests) = outer;
+    std::tie(masked, mask, reduceLanes, rests, runs) = outer;
     stage = c.make(Op::Stage, src);
   }
   SmallVector<UOpRef, 6> src{stage}, inner; // inner: the copy, the lane
@@ -545,12 +550,12 @@ UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
     for (size_t k = 0; k < in.size(); ++k) in[k] = idxSub(c, in[k], begin[k]);
     return select(inside, at(fresh, in, both(gate, inside)), at(x, index, gate));
   }
-  case Op::Cumulate: { // a plain chain, by the kernel's own loop; blocks of 16 were written out before
+  case Op::Cumulate: { // a plain chain, by the loop over what is stored or kept; blocks of 16 were written out before
     static const Combine combine[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min};
     static const ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min};
     UOpRef init = c.literal(v->dtype, reduceIdentity(kinds[v->ints[0]], v->dtype)), along = index[v->ints[1]];
     bool byLoop = spec.grid.empty() && along->op == Op::Range && RangeKind(along->ints[1]) == RangeKind::Loop;
-    if (!byLoop) { // in a tile that is moved, or is a program's: up to here
+    if (!byLoop && along != runs) { // in a tile that is moved, or not kept as a whole: up to here
       in[v->ints[1]] = range(v->shape[v->ints[1]], RangeKind::Fold);
       UOpRef here = lt(in[v->ints[1]], idxAdd(c, along, c.index(1)));
       UOpRef x = select(here, at(v->src[0], in, both(gate, here)), init);

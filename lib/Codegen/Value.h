@@ -253,6 +253,7 @@ private:
   std::map<Key, UOpRef> memo, rows, loops; // looked up only, never iterated
   llvm::DenseMap<UOpRef, bool> keepsOwn;
   UOpRef rests = nullptr;         // a fold whose elements are kept from step to step of its loop
+  UOpRef runs = nullptr;          // the range along which what is kept at the moment runs
   llvm::DenseSet<UOpRef> columns; // cooperation.column and the digits that stand for it
   int64_t nextAxis = 0;
 };

@@ -36,9 +36,9 @@ private:
     uint64_t stamp = 0;        // when it was computed; 0: never
     int64_t index = 0;         // of a symbolic integer
     Tensor value;              // of a scalar or vector
-    std::vector<Tensor> cells; // of a stage, row-major over `extents`
+    std::vector<Tensor> cells; // of a stage, row-major over `extents`; of what runs, one for each point of its lanes
     Dims extents;
-    std::vector<uint32_t> body; // of what closes ranges: the nodes to compute at each point
+    std::vector<uint32_t> body; // of what closes ranges: the nodes to compute at each point; of what runs: its lanes
     std::string outside;        // why there is no value: a load that it needs is outside of its buffer
   };
 
@@ -110,6 +110,10 @@ void KernelRun::findFree(uint32_t i) {
   rangeStamp.resize(rangeNumber.size());
   for (UOpRef src : n->src) s.free |= of(src).free;
   if (n->op == Op::Range) s.free.set(rangeNumber[n]);
+  if (n->op == Op::Running)
+    for (auto [r, number] : rangeNumber)
+      if (s.free.test(number) && r->ints[0] > n->indices()[0]->ints[0]) s.body.push_back(at.lookup(r));
+  llvm::sort(s.body);
   if (!closes(n)) return;
   llvm::BitVector closed(rangeNumber.size());
   for (UOpRef r : n->indices()) closed.set(rangeNumber[r]);
@@ -242,12 +246,18 @@ Error KernelRun::fold(UOpRef n, State &s) {
   });
 }
 
-/// Once for each point of its range, in order; the value holds what came before.
+/// Once for each point of its range, in order; a cell holds what came before.
 Error KernelRun::running(UOpRef n, State &s) {
-  if (of(n->indices()[0]).index == 0) s.value = of(n->src[0]).value;
-  auto v = combined(foldOps[n->ints[0]], n->dtype, {&s.value, &of(n->src[1]).value});
+  int64_t cell = 0, cells = 1;
+  for (uint32_t r : s.body) { // lanes
+    int64_t lanes = order[r]->src[0]->constIndex().value_or(1);
+    cell = cell * lanes + state[r].index, cells *= lanes;
+  }
+  s.cells.resize(cells);
+  if (of(n->indices()[0]).index == 0) s.cells[cell] = of(n->src[0]).value;
+  auto v = combined(foldOps[n->ints[0]], n->dtype, {&s.cells[cell], &of(n->src[1]).value});
   if (!v) return v.takeError();
-  s.value = std::move(*v);
+  s.value = s.cells[cell] = std::move(*v);
   return Error::success();
 }
 

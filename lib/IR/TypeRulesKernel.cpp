@@ -66,9 +66,12 @@ R typing::ruleFold(const In &in) {
   return typeOf(in.src[0]);
 }
 R typing::ruleRunning(const In &in) {
+  auto goes = [](UOpRef r) {
+    return r->op == Op::Range && (RangeKind(r->ints[1]) == RangeKind::Loop || RangeKind(r->ints[1]) == RangeKind::Fold);
+  };
   if (!attributes(in, 1) || in.ints[0] < 0 || valuesOf(Combine(in.ints[0])) != 1 || in.indices().size() != 1 ||
-      in.indices()[0]->op != Op::Range || RangeKind(in.indices()[0]->ints[1]) != RangeKind::Loop)
-    return in.fail("takes an initial value, a value and one loop range");
+      !goes(in.indices()[0]))
+    return in.fail("takes an initial value, a value and one range, a loop or a fold");
   for (UOpRef s : in.tensors())
     if (s->dtype != in.src[0]->dtype || !sameShape(s->shape, in.src[0]->shape))
       return in.fail("sources differ: " + describe(in.src[0]) + " and " + describe(s));

@@ -5,6 +5,7 @@
 #include "astra/IR/Index.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include <map>
 
 using namespace astra;
@@ -33,22 +34,36 @@ llvm::Error astra::verifyKernel(UOpRef sink, Stage stage) {
   }
   // The ranges each value still depends on.
   llvm::DenseMap<UOpRef, llvm::BitVector> open;
+  llvm::DenseSet<UOpRef> runAlong; // ranges
+  auto isLane = [](UOpRef r) {
+    return RangeKind(r->ints[1]) == RangeKind::Vector || RangeKind(r->ints[1]) == RangeKind::Thread;
+  };
   for (UOpRef n : order) {
     llvm::BitVector bits(ranges.size());
     bool closes = n->op == Op::Fold || n->op == Op::LaneFold || n->op == Op::Stage;
     size_t operands = closes ? n->ntensors : n->src.size();
     for (size_t i = 0; i < operands; ++i) bits |= open[n->src[i]];
+    UOpRef along = nullptr; // of what is closed
     if (closes)
       for (UOpRef r : n->indices()) {
         if (r->op != Op::Range) return fail(n, "closes something that is not a range");
+        if (along && !isLane(r))
+          return fail(n, "closes axis " + llvm::Twine(along->ints[0]) + ", along which something runs, around axis " +
+                             llvm::Twine(r->ints[0]));
+        if (runAlong.contains(r)) along = r;
         bits.reset(number[r]);
       }
     if (n->op == Op::Range) bits.set(number[n]);
-    if (n->op == Op::Running)
+    if (n->op == Op::Running) {
+      along = n->indices()[0];
+      runAlong.insert(along);
+      bool inLoop = RangeKind(along->ints[1]) == RangeKind::Loop;
       for (unsigned r : bits.set_bits())
-        if (ranges[r]->ints[0] > n->indices()[0]->ints[0] || RangeKind(ranges[r]->ints[1]) == RangeKind::Fold)
-          return fail(n, "runs along axis " + llvm::Twine(n->indices()[0]->ints[0]) + " and depends on axis " +
+        if ((ranges[r]->ints[0] > along->ints[0] && (inLoop || !isLane(ranges[r]))) ||
+            (inLoop && RangeKind(ranges[r]->ints[1]) == RangeKind::Fold))
+          return fail(n, "runs along axis " + llvm::Twine(along->ints[0]) + " and depends on axis " +
                              llvm::Twine(ranges[r]->ints[0]) + ", which is inside of it");
+    }
     if (n->op == Op::Store) {
       unsigned parallel = 0;
       for (unsigned r : bits.set_bits()) {

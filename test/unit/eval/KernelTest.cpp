@@ -43,7 +43,8 @@ struct KernelTest : testing::Test {
     return llvm::toString(evalKernel(c.make(Op::Sink, stores), buffers, dims));
   }
 };
-constexpr auto Parallel = RangeKind::Parallel, Loop = RangeKind::Loop, Folded = RangeKind::Fold;
+constexpr auto Parallel = RangeKind::Parallel, Loop = RangeKind::Loop, Folded = RangeKind::Fold,
+               Lane = RangeKind::Vector;
 } // namespace
 
 TEST_F(KernelTest, BlockedMatmulIsContract) {
@@ -105,8 +106,29 @@ TEST_F(KernelTest, RunningSumsAreChains) {
       c.make(Op::Running, {minusZero, load(buffer(0, n * m), add(mul(i, m), j)), i}, {int64_t(Combine::Add)});
   UOpRef sink = c.make(Op::Sink, {store(buffer(1, n * m), inside, add(mul(i, m), j))});
   EXPECT_NE(llvm::toString(verifyKernel(sink, Stage::Kernel)).find("which is inside of it"), std::string::npos);
-  auto closed = c.tryMake(Op::Running, {minusZero, minusZero, range(num(n), 2, Folded)}, {int64_t(Combine::Add)});
-  EXPECT_NE(llvm::toString(closed.takeError()).find("one loop range"), std::string::npos);
+  auto parallel = c.tryMake(Op::Running, {minusZero, minusZero, range(num(n), 2, Parallel)}, {int64_t(Combine::Add)});
+  EXPECT_NE(llvm::toString(parallel.takeError()).find("a loop or a fold"), std::string::npos);
+}
+
+TEST_F(KernelTest, RunningSumsAreKept) {
+  // all of them in a stage, whose lanes run beside each other
+  const int64_t n = 7, m = 4;
+  std::vector<Buffer> buffers{floats(n * m, 8), Buffer(n * m * 4)};
+  Tensor want = graph(b.cumulate(CumulateKind::Sum, b.arg(0, DType::F32, {num(n), num(m)}), 0),
+                      {{DType::F32, {n, m}, buffers[0]}});
+  UOpRef i = range(num(n), 1, Folded), j = range(num(n), 3, Loop), k = range(num(m), 4, Loop);
+  auto stored = [&](UOpRef inner, UOpRef x) {
+    UOpRef sum = c.make(Op::Running, {minusZero, x, i}, {int64_t(Combine::Add)});
+    return store(buffer(1, n * m), c.make(Op::At, {c.make(Op::Stage, {sum, i, inner}), j, k}, {1}), add(mul(j, m), k));
+  };
+  UOpRef lane = range(num(m), 2, Lane), loop = range(num(m), 5, Folded);
+  EXPECT_EQ(run({stored(lane, load(buffer(0, n * m), add(mul(i, m), lane)))}, buffers), "");
+  EXPECT_EQ(buffers[1], want.bytes);
+  auto wrong = [&](UOpRef x) {
+    return llvm::toString(verifyKernel(c.make(Op::Sink, {stored(loop, x)}), Stage::Kernel));
+  };
+  EXPECT_NE(wrong(load(buffer(0, n * m), add(mul(i, m), loop))).find("which is inside of it"), std::string::npos);
+  EXPECT_NE(wrong(load(buffer(0, n * m), i)).find("along which something runs"), std::string::npos);
 }
 
 TEST_F(KernelTest, ScattersReadWhatTheyWrote) {
