@@ -212,7 +212,7 @@ std::optional<std::pair<double, double>> total(const EvalResult &r) {
   double sum = 0, size = 0;
   for (const Tensor &t : r.outputs)
     for (int64_t i = 0; i < t.count(); ++i) {
-      double v = asDouble(t.bytes.data() + i * byteSize(t.dtype), t.dtype);
+      double v = asDouble(t.bytes.data() + i * byteSize(t.dtype), partOf(t.dtype)); // the real part of a complex number
       if (!std::isfinite(v)) return std::nullopt;
       sum += v, size += std::abs(v);
     }
