@@ -209,6 +209,13 @@ struct Tolerance {
   }
 };
 
+/// How many of s are large; -1, which no matrix has, where s is NaN.
+UOpRef countOf(Composer &b, UOpRef large, UOpRef s) {
+  if (!large || !s) return nullptr;
+  UOpRef count = b.reduce(ReduceKind::Sum, b.cast(large, DType::I64), {1}), greatest = b.part(s, 1, 0, 1);
+  return b.squeeze(b.select(b.bin(Op::Ne, greatest, greatest), b.b.litInt(DType::I64, -1), count), {1});
+}
+
 UOpRef pinvBy(Composer &b, UOpRef given, const Tolerance &tolerance) {
   Matrices m = matricesOf(b, given, false, 1024);
   if (b.failed()) return nullptr;
@@ -224,8 +231,8 @@ UOpRef pinvBy(Composer &b, UOpRef given, const Tolerance &tolerance) {
 UOpRef rankBy(Composer &b, UOpRef given, const Tolerance &tolerance) {
   Matrices m = matricesOf(b, given, false, 1024);
   if (b.failed()) return nullptr;
-  UOpRef large = tolerance.areLarge(b, m, svdvals(b, m.x));
-  return m.back(b, b.squeeze(b.reduce(ReduceKind::Sum, b.cast(large, DType::I64), {1}), {1}));
+  UOpRef s = svdvals(b, m.x);
+  return m.back(b, countOf(b, tolerance.areLarge(b, m, s), s));
 }
 
 } // namespace
@@ -250,7 +257,7 @@ LeastSquares leastSquares(Composer &b, UOpRef a, UOpRef y, std::optional<double>
   LeastSquares r;
   r.value = m.back(b, x);
   r.residual = m.back(b, b.squeeze(b.reduce(ReduceKind::Sum, squared(b, left), {1}), {1}));
-  r.rank = m.back(b, b.squeeze(b.reduce(ReduceKind::Sum, b.cast(large, DType::I64), {1}), {1}));
+  r.rank = m.back(b, countOf(b, large, d.s));
   r.singular = m.back(b, d.s);
   r.info = m.back(b, d.info);
   if (isFloat(type)) {

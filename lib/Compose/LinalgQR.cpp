@@ -22,7 +22,9 @@ Reflection linalg::reflectionOf(Composer &b, UOpRef column, UOpRef at) {
   part = scaled(b, part, exponent, false);
   UOpRef tail = b.select(isBelow, part, zero), head = b.unsqueeze(b.make(Op::Gather, {part, at}, {1}), {1});
   UOpRef squares = b.reduce(ReduceKind::Sum, squared(b, tail), {1}); // [count, 1]
-  UOpRef isNone = b.bin(Op::Eq, squares, 0.0), real = realPart(b, head);
+  UOpRef real = realPart(b, head);
+  // A head that is not finite hides its tail, which is scaled to zeros: that is no column without one.
+  UOpRef isNone = b.bin(Op::And, b.bin(Op::Eq, squares, 0.0), b.bin(Op::Eq, b.bin(Op::Sub, real, real), 0.0));
   if (isComplex(column->dtype)) isNone = b.bin(Op::And, isNone, b.bin(Op::Eq, b.un(Op::Imag, head), 0.0));
   UOpRef norm = b.un(Op::Sqrt, b.bin(Op::Add, squared(b, head), squares));
   UOpRef beta = b.un(Op::Neg, b.make(Op::CopySign, {norm, real}));

@@ -622,6 +622,30 @@ def failures_case(make, machines):
             if not np.isnan(o[2:4]).all() or np.isnan(o[[0, 1, 4]]).any():
                 raise Failure(f"{function}: what is not finite should be NaN, and nothing else")
         everywhere(p, {"x0": y}, out, machines)
+    for function, dtype in (("qr", "f64"), ("qr_complete", "f64"), ("qr", "complex128")):  # a head, an element below it, one behind
+        p = make(function, dtype, ["n,5,4"], targets=machines)
+        at = [(0, 0), (0, 0), (3, 0), (1, 1), (0, 3), (4, 3)]
+        y = normal(np.random.default_rng(3), (len(at) + 1, 5, 4), dtype)
+        for x, where, value in zip(y, at, [np.nan, np.inf, np.nan, -np.inf, np.nan, np.inf]):
+            x[where] = value
+        q, r = out = p.bundle({"x0": y})
+        for i, (_, column) in enumerate(at):
+            above = np.triu(np.ones(r[i].shape)) > 0
+            if not np.isnan(q[i]).all() or not np.array_equal(np.isfinite(r[i]), ~above | (np.arange(4) < column)):
+                raise Failure(f"{function}: matrix {i}: Q should be NaN, and R not finite from column {column} on")
+        if not np.isfinite(q[-1]).all() or not np.isfinite(r[-1]).all():
+            raise Failure(f"{function}: what is finite should stay so")
+        everywhere(p, {"x0": y}, out, machines)
+    p = make("least_squares", "f64", ["n,4,4", "n,4,1"], targets=machines)
+    y = np.stack([np.eye(4), np.full((4, 4), np.nan), np.diag([1.0, np.inf, 1, 1]), np.zeros((4, 4))])
+    out = p.bundle({"x0": y, "x1": np.ones((4, 4, 1))})
+    if out[2].tolist() != [4, -1, -1, 0] or not np.isnan(out[0][1:3]).all():
+        raise Failure(f"least_squares: ranks {out[2].tolist()}")
+    p = make("rank", "f64", ["n,4,4"], targets=machines)
+    out = p.bundle({"x0": y})
+    if out[0].tolist() != [4, -1, -1, 0]:
+        raise Failure(f"rank: {out[0].tolist()}")
+    everywhere(p, {"x0": y}, out, machines)
     p = make("solve", "f64", ["n,4,4", "n,4,1"], targets=machines)
     y = np.stack([np.eye(4), np.diag([1.0, 2, 0, 3]), np.ones((4, 4))])
     out = p.bundle({"x0": y, "x1": np.ones((3, 4, 1))})

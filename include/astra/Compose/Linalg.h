@@ -52,7 +52,7 @@ struct QR {
   UOpRef q = nullptr, r = nullptr;
 };
 /// x [.., m, n] = q r by Householder reflections, signs as LAPACK's: q [.., m, k], r [.., k, n] with k = min(m, n), or
-/// complete: k = m.
+/// complete: k = m. Of a column that is not finite all of q is NaN, and r from it on.
 QR qr(Composer &b, UOpRef x, bool complete = false);
 
 /// The same as LAPACK keeps it: R, and below the diagonal the vectors of the reflections, without their ones; their
@@ -85,7 +85,7 @@ UOpRef choleskySolve(Composer &b, UOpRef factor, UOpRef y, bool upper = false);
 struct LeastSquares {
   UOpRef value = nullptr;    // [.., n, k]
   UOpRef residual = nullptr; // [.., k]: the squares of the lengths that are left
-  UOpRef rank = nullptr;     // i64 [..]
+  UOpRef rank = nullptr;     // i64 [..]; -1 where a is not finite
   UOpRef singular = nullptr; // [.., min(m, n)], descending
   UOpRef info = nullptr;     // that of svd
 };
@@ -138,7 +138,7 @@ UOpRef svdvals(Composer &b, UOpRef x);
 /// The Moore-Penrose inverse [.., n, m]: singular values not above `tolerance` times the greatest count as 0. Unset:
 /// max(m, n) * eps.
 UOpRef pinv(Composer &b, UOpRef x, std::optional<double> tolerance = std::nullopt);
-/// How many singular values, i64 [..], are above `tolerance` times the greatest.
+/// How many singular values, i64 [..], are above `tolerance` times the greatest; -1 where x is not finite.
 UOpRef matrixRank(Composer &b, UOpRef x, std::optional<double> tolerance = std::nullopt);
 /// The same with a tolerance for each matrix, a tensor that broadcasts to the batch.
 UOpRef pinvWithin(Composer &b, UOpRef x, UOpRef tolerance);
