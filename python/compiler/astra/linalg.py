@@ -38,6 +38,12 @@ def _several(function: Any, *args: Any) -> list[Tensor]:
     return list(make_all(function, *args))
 
 
+def _checked(names: Any, function: Any, *args: Any) -> CheckedResult:
+    """What a function of the core gives under names, and its info, the last one."""
+    *made, info = _several(function, *args)
+    return CheckedResult(names(*made), info)
+
+
 def _of_columns(f: Callable[[Tensor, Tensor], Tensor], x1: Any, x2: Any) -> Tensor:
     """f of matrices and right sides, of which one with one axis is a vector."""
     x1, x2 = operands(x1, floating(x2))
@@ -85,10 +91,11 @@ class SVDResult(NamedTuple):
 
 
 class CheckedResult(NamedTuple):
-    """A result, and for each matrix 0 or where it failed, as LAPACK's info: of Cholesky the first leading matrix that is not positive
-    definite, of LU, inv and solve the first pivot that is 0, both counted from 1."""
+    """A result, that of the function without _ex, and for each matrix 0 or where it failed, as LAPACK's info: of Cholesky the first leading
+    matrix that is not positive definite, of LU, inv and solve the first pivot that is 0, both counted from 1; of eigh, eig, svd and lstsq 1
+    where the matrix is not finite or the rounds were not enough."""
 
-    result: Tensor
+    result: Any
     info: Tensor
 
 
@@ -142,7 +149,12 @@ def solve_ex(x1: Any, x2: Any, /) -> CheckedResult:
 
 def lu(x: Any, /) -> LUResult:
     """x = P L U with partial pivoting."""
-    return LUResult(*_several(_core.lu, _matrix(x, "lu"))[:3])
+    return _checked(LUResult, _core.lu, _matrix(x, "lu")).result
+
+
+def lu_ex(x: Any, /) -> CheckedResult:
+    """lu, and where it failed."""
+    return _checked(LUResult, _core.lu, _matrix(x, "lu_ex"))
 
 
 def lu_factor(x: Any, /, *, backend: str | None = None) -> LUFactorResult:
@@ -150,7 +162,13 @@ def lu_factor(x: Any, /, *, backend: str | None = None) -> LUFactorResult:
     x = _matrix(x, "lu_factor")
     if is_vendor(backend, x, "lu_factor"):
         return LUFactorResult(*lapack("lu_factor", x, out=[x.shape[-2:], (min(x.shape[-2:]), "i64"), ("i64",)])[:2])
-    return LUFactorResult(*_several(_core.lu_factor, x)[:2])
+    return lu_factor_ex(x).result
+
+
+def lu_factor_ex(x: Any, /) -> CheckedResult:
+    """lu_factor, and where it failed."""
+    packed, pivots, _, info = _several(_core.lu_factor, _matrix(x, "lu_factor_ex"))
+    return CheckedResult(LUFactorResult(packed, pivots), info)
 
 
 def lu_solve(factors: Any, x2: Any, /) -> Tensor:
@@ -168,10 +186,17 @@ def cholesky_solve(factor: Any, x2: Any, /, *, upper: bool = False) -> Tensor:
 
 def lstsq(x1: Any, x2: Any, /, *, rtol: float | None = None) -> LstsqResult:
     """The shortest y for which x1 y - x2 is shortest, by singular values, of which those not above rtol times the greatest count as 0."""
+    return lstsq_ex(x1, x2, rtol=rtol).result
+
+
+def lstsq_ex(x1: Any, x2: Any, /, *, rtol: float | None = None) -> CheckedResult:
+    """lstsq, and where it failed."""
     x1, x2 = operands(_matrix(x1, "lstsq"), floating(x2))
     columns = expand_dims(x2, 1) if x2.ndim == 1 else x2
-    y, left, rank, values = _several(_core.least_squares, x1, columns, None if rtol is None else float(rtol))
-    return LstsqResult(squeeze(y, -1), squeeze(left, -1), rank, values) if x2.ndim == 1 else LstsqResult(y, left, rank, values)
+    y, left, rank, values, info = _several(_core.least_squares, x1, columns, None if rtol is None else float(rtol))
+    if x2.ndim == 1:
+        y, left = squeeze(y, -1), squeeze(left, -1)
+    return CheckedResult(LstsqResult(y, left, rank, values), info)
 
 
 def qr(x: Any, /, *, mode: str = "reduced", backend: str | None = None) -> QRResult:
@@ -249,7 +274,12 @@ def eigh(x: Any, /, *, backend: str | None = None) -> EighResult:
     x = _matrix(x, "eigh", True)
     if is_vendor(backend, x, "eigh"):
         return EighResult(*lapack("eigh", x, out=[x.shape[-1:], x.shape[-2:], ("i64",)])[:2])
-    return EighResult(*_several(_core.eigh, x, False)[:2])
+    return eigh_ex(x).result
+
+
+def eigh_ex(x: Any, /) -> CheckedResult:
+    """eigh, and where it failed."""
+    return _checked(EighResult, _core.eigh, _matrix(x, "eigh_ex", True), False)
 
 
 def eigvalsh(x: Any, /) -> Tensor:
@@ -263,7 +293,12 @@ def eig(x: Any, /, *, backend: str | None = None) -> EigResult:
     if is_vendor(backend, x, "eig"):
         re, im, v, w = lapack("eig", x, out=[x.shape[-1:], x.shape[-1:], x.shape[-2:], x.shape[-2:], ("i64",)])[:4]
         return EigResult(op("complex", re, im), op("complex", v, w))
-    return EigResult(*_several(_core.eig, x)[:2])
+    return eig_ex(x).result
+
+
+def eig_ex(x: Any, /) -> CheckedResult:
+    """eig, and where it failed."""
+    return _checked(EigResult, _core.eig, _matrix(x, "eig_ex", True))
 
 
 def eigvals(x: Any, /) -> Tensor:
@@ -278,7 +313,12 @@ def svd(x: Any, /, *, full_matrices: bool = True, backend: str | None = None) ->
         m, n = x.shape[-2:]
         k = min(m, n)
         return SVDResult(*lapack("svd", x, out=[(m, m if full_matrices else k), (k,), (n if full_matrices else k, n), ("i64",)])[:3])
-    return SVDResult(*_several(_core.svd, x, full_matrices)[:3])
+    return svd_ex(x, full_matrices=full_matrices).result
+
+
+def svd_ex(x: Any, /, *, full_matrices: bool = True) -> CheckedResult:
+    """svd, and where it failed."""
+    return _checked(SVDResult, _core.svd, _matrix(x, "svd_ex"), full_matrices)
 
 
 def svdvals(x: Any, /) -> Tensor:
@@ -375,7 +415,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 
 
 __all__ = [
-    "cholesky", "cholesky_ex", "cholesky_solve", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "expm", "inv", "inv_ex", "kron",
-    "lstsq", "lu", "lu_factor", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "norm",
-    "outer", "pinv", "qr", "register_lapack", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cholesky_ex", "cholesky_solve", "cross", "det", "diagonal", "eig", "eig_ex", "eigh", "eigh_ex", "eigvals", "eigvalsh", "expm", "inv", "inv_ex", "kron",
+    "lstsq", "lstsq_ex", "lu", "lu_ex", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "norm",
+    "outer", "pinv", "qr", "register_lapack", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svd_ex", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip

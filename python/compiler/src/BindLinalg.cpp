@@ -51,7 +51,7 @@ static void bindFactors(nb::module_ &m) {
   m.def("cholesky_solve", checked(&choleskySolve), inside);
   m.def("least_squares", guarded([](Graph &g, UOpRef a, UOpRef y, std::optional<double> tolerance) {
           LeastSquares s = leastSquares(g, a, y, tolerance);
-          return std::tuple(s.value, s.residual, s.rank, s.singular);
+          return std::tuple(s.value, s.residual, s.rank, s.singular, s.info);
         }),
         "g"_a, "a"_a, "y"_a, "tolerance"_a.none(), inside);
   m.def("log_determinant", guarded([](Graph &g, UOpRef x) {

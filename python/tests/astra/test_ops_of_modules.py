@@ -37,6 +37,8 @@ LINALG = {
     "cholesky": lambda m: linalg.cholesky(m.s), "cross": lambda m: linalg.cross(m.b[0], m.b[1]), "det": lambda m: linalg.det(m.a),
     "diagonal": lambda m: linalg.diagonal(m.a, offset=1), "eigh": lambda m: linalg.eigh(m.s), "eig": lambda m: linalg.eig(m.a), "eigvals": lambda m: linalg.eigvals(m.a), "eigvalsh": lambda m: linalg.eigvalsh(m.s),
     "expm": lambda m: linalg.expm(m.a), "inv": lambda m: linalg.inv(m.s), "kron": lambda m: linalg.kron(m.a[0], m.b[0]),
+    "lu_ex": lambda m: linalg.lu_ex(m.a), "lu_factor_ex": lambda m: linalg.lu_factor_ex(m.a), "lstsq_ex": lambda m: linalg.lstsq_ex(m.b, m.b[..., :2]),
+    "eigh_ex": lambda m: linalg.eigh_ex(m.s), "eig_ex": lambda m: linalg.eig_ex(m.a), "svd_ex": lambda m: linalg.svd_ex(m.b, full_matrices=False),
     "cholesky_ex": lambda m: linalg.cholesky_ex(m.s), "inv_ex": lambda m: linalg.inv_ex(m.a), "solve_ex": lambda m: linalg.solve_ex(m.a, m.b),
     "cholesky_solve": lambda m: linalg.cholesky_solve(m.l, m.b), "lstsq": lambda m: linalg.lstsq(m.b, m.b[..., :2]), "lu_factor": lambda m: linalg.lu_factor(m.a),
     "lu_solve": lambda m: linalg.lu_solve(linalg.lu_factor(m.a), m.b), "matrix_exp": lambda m: linalg.matrix_exp(m.b[..., :3, :]),
@@ -65,6 +67,24 @@ def test_linear_algebra(dtype):
     assert set(LINALG) == set(linalg.__all__) - {"register_lapack"}
     m = Matrices(dtype)
     check([(name, lambda f=f: f(m)) for name, f in LINALG.items()])
+
+
+def test_infos_are_data():
+    """A singular matrix, or one with a NaN, is seen without an exception; the results are those of the functions without _ex."""
+    good, singular, nan = np.diag([2.0, 1.0]), np.array([[1.0, 2.0], [2.0, 4.0]]), np.array([[np.nan, 1.0], [1.0, 1.0]])
+    x, y = np.stack([good, singular, nan]), np.ones((3, 2, 1))
+    infos = {"lu_ex": [0, 2, 0], "lu_factor_ex": [0, 2, 0], "inv_ex": [0, 2, 0], "solve_ex": [0, 2, 0], "cholesky_ex": [0, 2, 1],
+             "eigh_ex": [0, 0, 1], "eig_ex": [0, 0, 1], "svd_ex": [0, 0, 1], "lstsq_ex": [0, 0, 1]}  # fmt: skip
+    assert set(infos) == {name for name in linalg.__all__ if name.endswith("_ex")}
+    for name, expected in infos.items():
+        args = (x, y) if name in ("solve_ex", "lstsq_ex") else (x,)
+        found = astra.jit(getattr(linalg, name))(*args)
+        assert found.info.tolist() == expected, name
+        plain = getattr(linalg, name.removesuffix("_ex"))(*args)
+        for a, b in zip(astra.tree.leaves(found.result), astra.tree.leaves(plain)):
+            assert a.numpy().tobytes() == b.numpy().tobytes(), name
+    assert linalg.lstsq(x, y).rank.tolist() == [2, 1, -1] and linalg.matrix_rank(x).tolist() == [2, 1, -1]
+    assert np.isnan(linalg.qr(nan).Q.numpy()).all()
 
 
 # ---- transforms of Fourier's, of extents of every kind
