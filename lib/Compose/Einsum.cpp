@@ -43,16 +43,21 @@ Labelled alone(Composer &b, const EinsumText &e, size_t i, UOpRef value) {
   return {left, b.squeeze(b.reduce(ReduceKind::Sum, x.value, summed), gone)};
 }
 
+/// 0 or 1 of an integer: whether it is another than 0.
+UOpRef truthOf(Composer &b, UOpRef x) { return x ? b.cast(b.bin(Op::Ne, x, 0.0), x->dtype) : nullptr; }
+
 /// The steps of a path over operands.
 class Contractor {
 public:
-  Contractor(Composer &b, const EinsumText &e, const ContractionPath &path) : b(b), e(e), path(path) {}
+  Contractor(Composer &b, const EinsumText &e, const ContractionPath &path, bool truths)
+      : b(b), e(e), path(path), truths(truths) {}
   UOpRef contract(std::vector<Labelled> operands, llvm::ArrayRef<unsigned> slices, EinsumLabels result);
 
 private:
   Composer &b;
   const EinsumText &e;
   const ContractionPath &path;
+  const bool truths; // of bools as integers: each step gives 0 or 1, and no count overflows
   UOpRef steps(std::vector<Labelled> operands, const EinsumLabels &result);
 };
 
@@ -76,6 +81,7 @@ UOpRef Contractor::steps(std::vector<Labelled> left, const EinsumLabels &result)
       for (unsigned l : y.labels) meet(l);
       bool isLast = left.size() == step.size() && i + 1 == step.size();
       acc = einsumProduct(b, acc, y, kept, isLast ? &result : nullptr);
+      if (truths) acc.value = truthOf(b, acc.value);
     }
     if (!acc.value) return nullptr;
     for (unsigned at : llvm::reverse(step)) left.erase(left.begin() + at);
@@ -154,11 +160,15 @@ UOpRef einsum(Composer &b, llvm::StringRef text, llvm::ArrayRef<UOpRef> values) 
   bool several = values.size() > 2;
   for (size_t i = 0; i < values.size(); ++i) several |= e->contraction.operands[i].size() < e->operands[i].size();
   several |= !path->slices.empty();
-  for (size_t i = 0; i < values.size(); ++i)
-    operands.push_back(alone(b, *e, i, several ? b.widen(values[i]) : values[i]));
+  const bool truths = t == DType::Bool;
+  for (size_t i = 0; i < values.size(); ++i) {
+    UOpRef value = truths ? b.cast(values[i], DType::I64) : several ? b.widen(values[i]) : values[i];
+    operands.push_back(alone(b, *e, i, value));
+    if (truths) operands.back().value = truthOf(b, operands.back().value);
+  }
   if (b.failed()) return nullptr;
-  UOpRef z = Contractor(b, *e, *path).contract(std::move(operands), path->slices, e->result);
-  return z ? b.cast(z, t) : nullptr;
+  UOpRef z = Contractor(b, *e, *path, truths).contract(std::move(operands), path->slices, e->result);
+  return !z ? nullptr : truths ? b.bin(Op::Ne, z, 0.0) : b.cast(z, t);
 }
 
 } // namespace astra::compose

@@ -46,7 +46,11 @@ UOpRef luSolve(Composer &b, UOpRef packed, UOpRef order, UOpRef y) {
   Dims index = batch;
   index.push_back(packed->shape[rows]);
   order = b.unsqueeze(b.broadcastTo(order, index), {rows + 1});
-  UOpRef x = order ? b.make(Op::Pick, {y, b.broadcastTo(order, y->shape)}, {rows}) : nullptr;
+  if (!order || b.failed()) return nullptr;
+  UOpRef x = b.make(Op::Pick, {y, b.broadcastTo(order, y->shape)}, {rows});
+  UOpRef isRow = b.bin(Op::And, b.bin(Op::Le, number(b, order, 0), order),
+                       b.bin(Op::Lt, order, number(b, order, double(*packed->shape[rows]->constIndex()))));
+  x = b.select(isRow, x, quietNaN(b, y->dtype));
   TriangularOptions lower, upper;
   lower.unit = upper.upper = true;
   return b.cast(triangularSolve(b, packed, triangularSolve(b, packed, x, lower), upper), type);
@@ -64,6 +68,9 @@ UOpRef orderOfPivots(Composer &b, UOpRef pivots, int64_t m) {
   UOpRef flat = b.reshape(b.cast(pivots, DType::I64), {count, b.idx(k)});
   UOpRef pivot = b.unsqueeze(scan.slice(b.permute(flat, {1, 0})), {1}); // [count, 1]
   UOpRef atStep = b.unsqueeze(b.make(Op::Gather, {now, j}, {1}), {1}), atPivot = b.make(Op::Pick, {now, pivot}, {1});
+  UOpRef isRow =
+      b.bin(Op::And, b.bin(Op::Le, number(b, pivot, 0), pivot), b.bin(Op::Lt, pivot, b.b.litInt(DType::I64, m)));
+  atPivot = b.select(isRow, atPivot, b.b.litInt(DType::I64, -1)); // no row
   UOpRef next = b.select(b.bin(Op::Eq, i, j), atPivot, b.select(b.bin(Op::Eq, i, pivot), atStep, now));
   Dims dims = batch;
   dims.push_back(b.idx(m));

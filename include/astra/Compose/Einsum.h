@@ -20,7 +20,7 @@ namespace astra::compose {
 
 /// NumPy's einsum: the equation names the axes of each operand, with an ellipsis in any term; without "->" the result
 /// has the ellipsis, then the labels that occur once, in the order of their characters. A label twice in one operand is
-/// its diagonal. Operands are of one type; axes of one name are equal or 1.
+/// its diagonal. Operands are of one type; axes of one name are equal or 1. Of bools sums are any, and products all.
 UOpRef einsum(Composer &b, llvm::StringRef text, llvm::ArrayRef<UOpRef> operands);
 
 /// What einsum would do.

@@ -25,7 +25,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
 
 
 def einsum(equation: Any, *xs: Any, path: Any = None, memory_limit: int | None = None) -> Tensor:
-    """NumPy's einsum: einsum("ij,jk->ik", x, y), or einsum(x, [0, 1], y, [1, 2], [0, 2]).
+    """NumPy's einsum: einsum("ij,jk->ik", x, y), or einsum(x, [0, 1], y, [1, 2], [0, 2]). Of bools sums are any and products all.
 
     Operands are contracted two by two, in the order that takes the fewest products: of up to 16 operands the very fewest.
     `path` is another order, as NumPy and opt_einsum have it: pairs of places among the operands that are left; what they give
@@ -33,11 +33,17 @@ def einsum(equation: Any, *xs: Any, path: Any = None, memory_limit: int | None =
     equation, shapes and limit have the same one everywhere; `einsum_path` tells it, and its text may stand for the equation."""
     if not isinstance(equation, str):
         equation, xs = _written(equation, *xs)
+    _some(xs)
     made, graph = operands(*xs), current()
     text = _text(equation, path, memory_limit)
     if len(made) > 8 and path is None:  # a path that takes a while to find is kept
         text = _planned(text, tuple(_known(t.shape) for t in made)) or text
     return of_node(graph, call(_core.einsum, graph.core, text, nodes_of(graph, made)))
+
+
+def _some(xs: Sequence[Any]) -> None:
+    if not xs:
+        raise ArgumentError("an einsum takes one operand or more behind its equation")
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ def einsum_path(equation: Any, *xs: Any, path: Any = None, memory_limit: int | N
     """The order in which `einsum` of these operands, or of operands of these shapes, contracts them."""
     if not isinstance(equation, str):
         equation, xs = _written(equation, *xs)
+    _some(xs)
     shapes = [_known(x if isinstance(x, tuple) else x.shape if hasattr(x, "shape") else operands(x)[0].shape) for x in xs]
     if None in shapes:
         raise ArgumentError("einsum_path takes tensors of known shapes, or shapes, tuples of integers")

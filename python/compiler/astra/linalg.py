@@ -10,11 +10,14 @@ Does not: have derivatives of what a LAPACK gave (backend="vendor").
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable, NamedTuple
+
+import numpy as np
 
 from . import _core
 from ._building import axes_of, floating, make, make_all, op, operands
-from ._creation import zeros
+from ._creation import eye, ones, zeros
 from ._errors import ArgumentError, ShapeError, UnsupportedError
 from ._inspection import finfo
 from ._lapack import is_vendor, lapack, register_lapack
@@ -38,20 +41,70 @@ def _several(function: Any, *args: Any) -> list[Tensor]:
     return list(make_all(function, *args))
 
 
-def _checked(names: Any, function: Any, *args: Any) -> CheckedResult:
-    """What a function of the core gives under names, and its info, the last one."""
-    *made, info = _several(function, *args)
-    return CheckedResult(names(*made), info)
+def _checked(names: Any, *made: Tensor) -> CheckedResult:
+    """Tensors under names, and the info, the last one."""
+    return CheckedResult(names(*made[:-1]), made[-1])
 
 
 def _of_columns(f: Callable[[Tensor, Tensor], Tensor], x1: Any, x2: Any) -> Tensor:
     """f of matrices and right sides, of which one with one axis is a vector."""
     x1, x2 = operands(x1, floating(x2))
-    return squeeze(f(x1, expand_dims(x2, 1)), -1) if x2.ndim == 1 else f(x1, x2)
+    columns = expand_dims(x2, 1) if x2.ndim == 1 else x2
+    out = _no_solution(x1, columns) if _is_empty(x1) or _is_empty(columns) else f(x1, columns)
+    return squeeze(out, -1) if x2.ndim == 1 else out
+
+
+def _no_solution(x1: Tensor, columns: Tensor) -> Tensor:
+    """The solution of systems that have no elements."""
+    if x1.shape[-1] != columns.shape[-2]:
+        raise ShapeError(f"a system of {x1.shape[-1]} equations has no right side of {columns.shape[-2]} rows")
+    return zeros((*broadcast_shapes(x1.shape[:-2], columns.shape[:-2]), *columns.shape[-2:]), dtype=x1.dtype)
 
 
 def _is_empty(x: Tensor) -> bool:
     return x.shape[-1] == 0 or x.shape[-2] == 0
+
+
+def _blank(x: Tensor, *extents: int, dtype: Any = None) -> Tensor:
+    """Zeros for each matrix of a batch."""
+    return zeros((*x.shape[:-2], *extents), dtype=x.dtype if dtype is None else dtype)
+
+
+def _unit(x: Tensor, n: int) -> Tensor:
+    """The identity for each matrix of a batch."""
+    return broadcast_to(eye(n, dtype=x.dtype), (*x.shape[:-2], n, n)) if n else _blank(x, 0, 0)
+
+
+def _without_elements(name: str, x: Tensor) -> list[Tensor]:
+    """What a factorization of matrices without elements gives, as NumPy's and SciPy's do, the info behind it."""
+    m, n = x.shape[-2:]
+    real, info = finfo(x.dtype).dtype, _blank(x, dtype="int64")
+    values = _blank(x, 0, dtype=real)
+    if name == "lu":
+        return [_unit(x, m), _blank(x, m, 0), _blank(x, 0, n), info]
+    if name == "lu_factor":
+        return [x, _blank(x, 0, dtype="int64"), _blank(x, 0, dtype="int64"), info]
+    if name == "qr":
+        return [_blank(x, m, 0), _blank(x, 0, n)]
+    if name == "qr_complete":
+        return [_unit(x, m), x]
+    if name == "eigh":
+        return [values, x, info]
+    if name == "eig":
+        t = "complex64" if real.name == "float32" else "complex128"
+        return [_blank(x, 0, dtype=t), _blank(x, 0, 0, dtype=t), info]
+    if name == "svd":
+        return [_blank(x, m, 0), values, _blank(x, 0, n), info]
+    if name == "svd_full":
+        return [_unit(x, m), values, _unit(x, n), info]
+    if name == "log_determinant":
+        return [ones(x.shape[:-2], dtype=x.dtype), _blank(x, dtype=real)]
+    return [x, info]  # cholesky, inverse
+
+
+def _factors(name: str, x: Tensor, *args: Any, kind: str = "") -> list[Tensor]:
+    """What the function of the core of this name gives."""
+    return _without_elements(kind or name, x) if _is_empty(x) else _several(getattr(_core, name), x, *args)
 
 
 class EighResult(NamedTuple):
@@ -129,32 +182,36 @@ def cholesky(x: Any, /, *, upper: bool = False, backend: str | None = None) -> T
     if is_vendor(backend, x, "cholesky"):
         turned = (lambda y: matrix_transpose(y)) if upper else (lambda y: y)
         return turned(lapack("cholesky", turned(x), out=[x.shape[-2:], ("i64",)])[0])
-    return x if _is_empty(x) else _several(_core.cholesky, x, upper)[0]
+    return _factors("cholesky", x, upper)[0]
 
 
 def cholesky_ex(x: Any, /, *, upper: bool = False) -> CheckedResult:
     """cholesky, and where it failed."""
-    return CheckedResult(*_several(_core.cholesky, _matrix(x, "cholesky_ex", True), upper))
+    return CheckedResult(*_factors("cholesky", _matrix(x, "cholesky_ex", True), upper))
 
 
 def inv_ex(x: Any, /) -> CheckedResult:
     """inv, and where it failed."""
-    return CheckedResult(*_several(_core.inverse, _matrix(x, "inv_ex", True)))
+    return CheckedResult(*_factors("inverse", _matrix(x, "inv_ex", True)))
 
 
 def solve_ex(x1: Any, x2: Any, /) -> CheckedResult:
     """solve, and where it failed; x2 has two axes or more."""
-    return CheckedResult(*_several(_core.solve, *operands(_matrix(x1, "solve_ex", True), floating(x2))))
+    x1, x2 = operands(_matrix(x1, "solve_ex", True), floating(x2))
+    if x2.ndim > 1 and (_is_empty(x1) or _is_empty(x2)):
+        out = _no_solution(x1, x2)
+        return CheckedResult(out, _blank(out, dtype="int64"))
+    return CheckedResult(*_several(_core.solve, x1, x2))
 
 
 def lu(x: Any, /) -> LUResult:
     """x = P L U with partial pivoting."""
-    return _checked(LUResult, _core.lu, _matrix(x, "lu")).result
+    return LUResult(*_factors("lu", _matrix(x, "lu"))[:3])
 
 
 def lu_ex(x: Any, /) -> CheckedResult:
     """lu, and where it failed."""
-    return _checked(LUResult, _core.lu, _matrix(x, "lu_ex"))
+    return _checked(LUResult, *_factors("lu", _matrix(x, "lu_ex")))
 
 
 def lu_factor(x: Any, /, *, backend: str | None = None) -> LUFactorResult:
@@ -167,16 +224,18 @@ def lu_factor(x: Any, /, *, backend: str | None = None) -> LUFactorResult:
 
 def lu_factor_ex(x: Any, /) -> CheckedResult:
     """lu_factor, and where it failed."""
-    packed, pivots, _, info = _several(_core.lu_factor, _matrix(x, "lu_factor_ex"))
+    packed, pivots, _, info = _factors("lu_factor", _matrix(x, "lu_factor_ex"))
     return CheckedResult(LUFactorResult(packed, pivots), info)
 
 
 def lu_solve(factors: Any, x2: Any, /) -> Tensor:
-    """y of x1 y = x2 with what lu_factor gave of x1; x2 with one axis is a vector."""
+    """y of x1 y = x2 with what lu_factor gave of x1; x2 with one axis is a vector. NaN where a pivot names no row."""
     packed, pivots = factors
     packed = _matrix(packed, "lu_solve", True)
-    order = make(_core.order_of_pivots, asarray(pivots), packed.shape[-1])
-    return _of_columns(lambda m, y: make(_core.lu_solve, m, order, y), packed, x2)
+    pivots, n = asarray(pivots), packed.shape[-1]
+    if pivots.ndim == 0 or pivots.shape[-1] != n:
+        raise ShapeError(f"linalg.lu_solve of {n} x {n} matrices takes {n} pivots each, not a tensor of shape {pivots.shape}")
+    return _of_columns(lambda m, y: make(_core.lu_solve, m, make(_core.order_of_pivots, pivots, n), y), packed, x2)
 
 
 def cholesky_solve(factor: Any, x2: Any, /, *, upper: bool = False) -> Tensor:
@@ -193,6 +252,10 @@ def lstsq_ex(x1: Any, x2: Any, /, *, rtol: float | None = None) -> CheckedResult
     """lstsq, and where it failed."""
     x1, x2 = operands(_matrix(x1, "lstsq"), floating(x2))
     columns = expand_dims(x2, 1) if x2.ndim == 1 else x2
+    if _is_empty(x1) or _is_empty(columns):
+        if x1.shape[-2] != columns.shape[-2]:
+            raise ShapeError(f"{x1.shape[-2]} equations have no right side of {columns.shape[-2]} rows")
+        raise UnsupportedError("linalg.lstsq of matrices without elements is not supported")
     y, left, rank, values, info = _several(_core.least_squares, x1, columns, None if rtol is None else float(rtol))
     if x2.ndim == 1:
         y, left = squeeze(y, -1), squeeze(left, -1)
@@ -209,7 +272,7 @@ def qr(x: Any, /, *, mode: str = "reduced", backend: str | None = None) -> QRRes
             raise UnsupportedError("a complete QR by a LAPACK is not supported")
         m, n = x.shape[-2:]
         return QRResult(*lapack("qr", x, out=[(m, min(m, n)), (min(m, n), n)]))
-    return QRResult(*_several(_core.qr, x, mode == "complete"))
+    return QRResult(*_factors("qr", x, mode == "complete", kind="qr_complete" if mode == "complete" else "qr"))
 
 
 def solve(x1: Any, x2: Any, /, *, backend: str | None = None) -> Tensor:
@@ -217,10 +280,7 @@ def solve(x1: Any, x2: Any, /, *, backend: str | None = None) -> Tensor:
     x1, x2 = operands(_matrix(x1, "solve", True), floating(x2))
     columns = expand_dims(x2, 1) if x2.ndim == 1 else x2
     if _is_empty(x1) or _is_empty(columns):
-        if x1.shape[-1] != columns.shape[-2]:
-            raise ShapeError(f"a system of {x1.shape[-1]} equations has no right side of {columns.shape[-2]} rows")
-        stack = broadcast_shapes(x1.shape[:-2], columns.shape[:-2])
-        out = zeros((*stack, *columns.shape[-2:]), dtype=x1.dtype)
+        out = _no_solution(x1, columns)
     elif is_vendor(backend, x1, "solve"):
         stack = broadcast_shapes(x1.shape[:-2], columns.shape[:-2])
         x1, columns = (broadcast_to(x, (*stack, *x.shape[-2:])) for x in (x1, columns))
@@ -241,7 +301,7 @@ def inv(x: Any, /, *, backend: str | None = None) -> Tensor:
     x = _matrix(x, "inv", True)
     if is_vendor(backend, x, "inv"):
         return lapack("inverse", x, out=[x.shape[-2:], ("i64",)])[0]
-    return x if _is_empty(x) else _several(_core.inverse, x)[0]
+    return _factors("inverse", x)[0]
 
 
 def det(x: Any, /) -> Tensor:
@@ -251,13 +311,19 @@ def det(x: Any, /) -> Tensor:
 
 def slogdet(x: Any, /) -> SlogdetResult:
     """Sign of the determinant and logarithm of its magnitude."""
-    return SlogdetResult(*_several(_core.log_determinant, _matrix(x, "slogdet", True)))
+    return SlogdetResult(*_factors("log_determinant", _matrix(x, "slogdet", True)))
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """x to an integer power by squaring; a negative one of the inverse."""
     x = _matrix(x, "matrix_power", True)
-    return x if _is_empty(x) else make(_core.matrix_power, x, int(n))
+    try:
+        exponent = operator.index(n)
+    except TypeError:
+        raise ArgumentError(f"the exponent of linalg.matrix_power is an integer, not {n!r}") from None
+    if not -(2**63) < exponent < 2**63:
+        raise ArgumentError("the exponent of linalg.matrix_power has more than 64 bits")
+    return x if _is_empty(x) else make(_core.matrix_power, x, exponent)
 
 
 def expm(x: Any, /) -> Tensor:
@@ -279,12 +345,13 @@ def eigh(x: Any, /, *, backend: str | None = None) -> EighResult:
 
 def eigh_ex(x: Any, /) -> CheckedResult:
     """eigh, and where it failed."""
-    return _checked(EighResult, _core.eigh, _matrix(x, "eigh_ex", True), False)
+    return _checked(EighResult, *_factors("eigh", _matrix(x, "eigh_ex", True), False))
 
 
 def eigvalsh(x: Any, /) -> Tensor:
     """Eigenvalues, ascending, of symmetric (complex: Hermitian) matrices."""
-    return make(_core.eigvalsh, _matrix(x, "eigvalsh", True), False)
+    x = _matrix(x, "eigvalsh", True)
+    return _without_elements("eigh", x)[0] if _is_empty(x) else make(_core.eigvalsh, x, False)
 
 
 def eig(x: Any, /, *, backend: str | None = None) -> EigResult:
@@ -298,12 +365,12 @@ def eig(x: Any, /, *, backend: str | None = None) -> EigResult:
 
 def eig_ex(x: Any, /) -> CheckedResult:
     """eig, and where it failed."""
-    return _checked(EigResult, _core.eig, _matrix(x, "eig_ex", True))
+    return _checked(EigResult, *_factors("eig", _matrix(x, "eig_ex", True)))
 
 
 def eigvals(x: Any, /) -> Tensor:
     """Eigenvalues, complex, in no promised order."""
-    return _several(_core.eigvals, _matrix(x, "eigvals", True))[0]
+    return _factors("eigvals", _matrix(x, "eigvals", True), kind="eig")[0]
 
 
 def svd(x: Any, /, *, full_matrices: bool = True, backend: str | None = None) -> SVDResult:
@@ -318,12 +385,13 @@ def svd(x: Any, /, *, full_matrices: bool = True, backend: str | None = None) ->
 
 def svd_ex(x: Any, /, *, full_matrices: bool = True) -> CheckedResult:
     """svd, and where it failed."""
-    return _checked(SVDResult, _core.svd, _matrix(x, "svd_ex"), full_matrices)
+    return _checked(SVDResult, *_factors("svd", _matrix(x, "svd_ex"), full_matrices, kind="svd_full" if full_matrices else "svd"))
 
 
 def svdvals(x: Any, /) -> Tensor:
     """Singular values, descending."""
-    return make(_core.svdvals, _matrix(x, "svdvals"))
+    x = _matrix(x, "svdvals")
+    return _without_elements("svd", x)[1] if _is_empty(x) else make(_core.svdvals, x)
 
 
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
@@ -347,6 +415,8 @@ def _with_tolerance(x: Tensor, rtol: Any) -> tuple[Tensor, Tensor]:
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """How many singular values are above rtol times the greatest."""
     x = _matrix(x, "matrix_rank")
+    if _is_empty(x):
+        return _blank(x, dtype="int64")
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(x.dtype).eps
     if isinstance(rtol, (int, float)):
@@ -354,15 +424,22 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     return make(_core.matrix_rank_within, *_with_tolerance(x, rtol))
 
 
+def _order(ord: Any) -> float:
+    """The order of a norm, which was to be a number."""
+    if not isinstance(ord, (int, float, np.integer, np.floating)):
+        raise ArgumentError(f"the order of a norm is a number, or of matrices also 'fro' or 'nuc', not {ord!r}")
+    return float(ord)
+
+
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
     """A norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
-    return make(_core.matrix_norm, _matrix(x, "matrix_norm"), ord if isinstance(ord, str) else f"{ord:g}", keepdims)
+    return make(_core.matrix_norm, _matrix(x, "matrix_norm"), ord if isinstance(ord, str) else f"{_order(ord):g}", keepdims)
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Tensor:
     """(sum |x|^ord)^(1 / ord) along axes (None: all); ord inf: the greatest magnitude, -inf: the least, 0: how many are not 0."""
     x = floating(x)
-    return make(_core.vector_norm, x, axes_of(axis, x.ndim), float(ord), keepdims)
+    return make(_core.vector_norm, x, axes_of(axis, x.ndim), _order(ord), keepdims)
 
 
 def norm(x: Any, /, *, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:

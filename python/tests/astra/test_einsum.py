@@ -151,12 +151,26 @@ def test_gradients_go_through_paths_and_slices():
         np.testing.assert_allclose(given, np.broadcast_to((xs[1] @ xs[2]).sum(1), (3, 4)), rtol=1e-12)
 
 
+def test_bools():
+    """Sums are any and products all, as NumPy's, however large the counts are."""
+    rng = np.random.default_rng(3)
+    x, y, z = rng.random((3, 4)) < 0.3, rng.random((4, 5)) < 0.3, rng.random((4, 4)) < 0.5
+    for equation, xs in (("ij,jk", [x, y]), ("ij,jk,kl->il", [x, y, y.T]), ("ii", [z]), ("ii->i", [z]), ("ij->", [x]), ("ij,kl->", [x, y])):
+        got, expected = astra.einsum(equation, *xs).numpy(), np.einsum(equation, *xs)
+        assert got.dtype == bool and np.array_equal(got, expected), equation
+        assert np.array_equal(astra.einsum(equation, *xs, memory_limit=12 if len(xs) > 2 else None).numpy(), expected), equation
+    many = [np.ones((64, 64), bool)] * 8  # 2^96 pairs of true elements
+    assert astra.einsum("ab,cd,ef,gh,ij,kl,mn,op->", *many).item() is True
+
+
 @pytest.mark.parametrize("given, sentence", [
     (lambda x: astra.einsum("ij,jk,kl", x, x, x, path=[(0, 1)]), "the path leaves 2 operands, and one is the result"),
     (lambda x: astra.einsum("ij,jk,kl", x, x, x, path=[(0, 7), (0, 1)]), "step 0 of the path names operand 7, and 3 are left"),
     (lambda x: astra.einsum("ij,jk,kl", x, x, x, path="greedy"), "a path is a list of tuples of places"),
     (lambda x: astra.einsum("ij,jk,kl", x, x, x, path=[(0, 1), (0, 1)], memory_limit=4), "a path and slices, or a bound on memory"),
     (lambda x: astra.einsum("ij,jk", x, np.ones((4, 3), np.float32)), "extents 3 and 4 of axis 'j' are not equal"),
+    (lambda x: astra.einsum("ij,jk"), "an einsum takes one operand or more behind its equation"),
+    (lambda x: astra.einsum_path("ij,jk"), "an einsum takes one operand or more behind its equation"),
     (lambda x: astra.einsum_path("ij,jk", (3,), (3, 3)), "operand 0 has 1 axes, the part 'ij' of the equation names 2"),
     (lambda x: astra.einsum_path("ab,cd,ef->abcdef", *[(1 << 20, 1 << 20)] * 3) and astra.einsum("ab,cd->abcd", *[astra.zeros((5000, 5000))] * 2), "2.48"),
 ])  # fmt: skip

@@ -87,6 +87,62 @@ def test_infos_are_data():
     assert np.isnan(linalg.qr(nan).Q.numpy()).all()
 
 
+@pytest.mark.parametrize(
+    "call, sentence",
+    [
+        (lambda x: linalg.matrix_power(x, 2.5), "the exponent of linalg.matrix_power is an integer, not 2.5"),
+        (lambda x: linalg.matrix_power(x, 10**30), "the exponent of linalg.matrix_power has more than 64 bits"),
+        (lambda x: linalg.vector_norm(x, ord="x"), "the order of a norm is a number, or of matrices also 'fro' or 'nuc', not 'x'"),
+        (lambda x: linalg.matrix_norm(x, ord=None), "the order of a norm is a number, or of matrices also 'fro' or 'nuc', not None"),
+        (lambda x: linalg.lu_solve((x, np.array([0])), x), r"lu_solve of 2 x 2 matrices takes 2 pivots each, not a tensor of shape \(1,\)"),
+        (lambda x: linalg.lstsq(np.zeros((0, 2)), np.zeros((0, 1))), "linalg.lstsq of matrices without elements is not supported"),
+        (lambda x: linalg.cholesky_solve(np.zeros((0, 0)), x), "a system of 0 equations has no right side of 2 rows"),
+    ],
+)
+def test_bad_input_of_linear_algebra(call, sentence):
+    with pytest.raises((ValueError, astra.UnsupportedError), match=sentence):
+        call(np.eye(2))
+
+
+def test_pivots_that_name_no_row():
+    factors = linalg.lu_factor(np.array([[[1.0, 2.0], [3.0, 4.0]]] * 3))
+    got = linalg.lu_solve((factors.LU, np.array([[1, 1], [5, 9], [-1, 1]])), np.ones((3, 2, 1))).numpy()
+    assert np.isnan(got[1:]).all()
+    np.testing.assert_allclose(got[0], np.linalg.solve([[1.0, 2.0], [3.0, 4.0]], np.ones((2, 1))), rtol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (3, 0), (0, 3)])
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_matrices_without_elements(shape, dtype):
+    """As NumPy, or where it has none by what they are: x = P L U, x = Q R, an info of 0 of each matrix."""
+    x, square = np.zeros(shape, dtype), shape[-1] == shape[-2]
+
+    def same(given, expected):
+        for a, b in zip(given, expected, strict=True):
+            assert a.numpy().dtype == b.dtype and a.shape == b.shape and np.array_equal(a.numpy(), b)
+
+    for full in (False, True):
+        same(linalg.svd(x, full_matrices=full), np.linalg.svd(x, full_matrices=full))
+    for mode in ("reduced", "complete"):
+        same(linalg.qr(x, mode=mode), np.linalg.qr(x, mode))
+    p, l, u = linalg.lu(x)
+    same([p @ l @ u], [x])
+    assert linalg.lu_factor(x).pivots.shape == (*shape[:-2], 0)
+    assert linalg.matrix_rank(x).tolist() == np.zeros(shape[:-2]).tolist() and linalg.svdvals(x).shape == (*shape[:-2], 0)
+    checked = [linalg.lu_ex, linalg.lu_factor_ex, linalg.svd_ex]
+    if square:
+        same(linalg.eigh(x), np.linalg.eigh(x))
+        same(linalg.slogdet(x), np.linalg.slogdet(x))
+        same([linalg.inv(x), linalg.cholesky(x), linalg.eigvalsh(x)], [np.linalg.inv(x), np.linalg.cholesky(x), np.linalg.eigvalsh(x)])
+        assert linalg.eig(x).eigenvectors.shape == shape and linalg.eigvals(x).shape == shape[:-1]
+        y = np.zeros((0, 2), dtype)
+        expected = np.linalg.solve(x, y)
+        same([linalg.solve_ex(x, y).result, linalg.solve_triangular(x, y), linalg.cholesky_solve(x, y), linalg.lu_solve(linalg.lu_factor(x), y)], [expected] * 4)
+        checked += [linalg.inv_ex, linalg.cholesky_ex, linalg.eigh_ex, linalg.eig_ex, lambda x: linalg.solve_ex(x, y)]
+    for f in checked:
+        assert f(x).info.tolist() == np.zeros(shape[:-2], int).tolist()
+
+
 # ---- transforms of Fourier's, of extents of every kind
 
 
