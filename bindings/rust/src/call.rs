@@ -7,14 +7,37 @@ use crate::error::{check, Result};
 use crate::handles::{handle, Entry, Runtime, Session, Stream};
 use crate::sys;
 use crate::view::{described, Input, Output};
+use std::ffi::c_void;
+use std::future::Future;
 use std::marker::PhantomData;
+use std::mem::{replace, take};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
+use std::process::abort;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
 handle!(
     /// The end of a call. Dropping it leaves the call as it is.
-    Promise, PromiseBox, sys::Promise, sys::astra_promise_free { runtime: Runtime }
+    Promise, PromiseBox, sys::Promise, sys::astra_promise_free { runtime: Runtime, tasks: Arc<Mutex<Tasks>> }
 );
+
+/// The tasks that await a promise.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    wakers: Vec<Waker>,
+    is_asked: bool, // the runtime wakes them
+    has_ended: bool,
+}
+
+/// Calls what `on_ready` was given; nobody else has it any more.
+unsafe extern "C" fn ended<F: FnOnce()>(this: *mut c_void, _: i32) {
+    let f = Box::from_raw(this as *mut F);
+    if catch_unwind(AssertUnwindSafe(f)).is_err() {
+        abort(); // there is nobody whom it could reach, and it must not go through C
+    }
+}
 
 impl Promise {
     /// Blocks until the call has ended, and gives its error.
@@ -28,6 +51,30 @@ impl Promise {
             other => other.map(|()| true),
         }
     }
+    /// Takes back what has not begun: it does not run, and its promise ends with `ASTRA_CANCELLED` in its turn. Of what has
+    /// begun or ended `ASTRA_BUSY`, and nothing changes.
+    pub fn cancel(&self) -> Result<()> {
+        check(|diag| unsafe { sys::astra_promise_cancel(self.0.raw, diag) })
+    }
+    /// Calls `f` once with how the call has ended: at once if it has, else on the thread that ends it. There it should be
+    /// short, must not wait for calls, and must not be the last to hold a stream, session or device. It cannot be taken
+    /// back, and its panic aborts the process.
+    pub fn on_ready<F: FnOnce(Result<()>) + Send + 'static>(&self, f: F) -> Result<()> {
+        let promise = self.clone();
+        self.call_at_end(move || f(promise.is_ready().map(|_| ())))
+    }
+    fn call_at_end<F: FnOnce() + Send + 'static>(&self, f: F) -> Result<()> {
+        fn pointer<F: FnOnce()>(_: &F) -> unsafe extern "C" fn(*mut c_void, i32) {
+            ended::<F>
+        }
+        let function = pointer(&f);
+        let this = Box::into_raw(Box::new(f)) as *mut c_void;
+        let asked = check(|diag| unsafe { sys::astra_promise_on_ready(self.0.raw, Some(function), this, diag) });
+        if asked.is_err() {
+            drop(unsafe { Box::from_raw(this as *mut F) }); // which is not called
+        }
+        asked
+    }
     /// After a successful end: the actual extents of an output.
     pub fn output_shape(&self, output: u32) -> Result<Vec<i64>> {
         let (mut shape, mut rank) = ([0; sys::MAX_RANK], 0);
@@ -35,6 +82,46 @@ impl Promise {
             sys::astra_promise_output_shape(self.0.raw, output, shape.as_mut_ptr(), &mut rank, diag)
         })?;
         Ok(shape[..rank as usize].to_vec())
+    }
+}
+
+/// A promise can be awaited, by any executor and by several tasks. Dropping it before leaves the call as it is. (It is
+/// the same as [`Promise::wait`], but that no thread waits.)
+impl Future for Promise {
+    type Output = Result<()>;
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        match self.is_ready() {
+            Ok(false) => {}
+            Ok(true) => return Poll::Ready(Ok(())),
+            Err(error) => return Poll::Ready(Err(error)),
+        }
+        let mut tasks = self.0.tasks.lock().unwrap_or_else(|e| e.into_inner());
+        if tasks.has_ended {
+            drop(tasks);
+            return Poll::Ready(self.is_ready().map(|_| ()));
+        }
+        if !tasks.wakers.iter().any(|w| w.will_wake(context.waker())) {
+            tasks.wakers.push(context.waker().clone());
+        }
+        if replace(&mut tasks.is_asked, true) {
+            return Poll::Pending;
+        }
+        drop(tasks); // the call may end now, and this be called at once
+        let tasks = self.0.tasks.clone();
+        let asked = self.call_at_end(move || {
+            let mut tasks = tasks.lock().unwrap_or_else(|e| e.into_inner());
+            tasks.has_ended = true;
+            let wakers = take(&mut tasks.wakers);
+            drop(tasks);
+            wakers.into_iter().for_each(Waker::wake);
+        });
+        match asked {
+            Ok(()) => Poll::Pending,
+            Err(error) => {
+                self.0.tasks.lock().unwrap_or_else(|e| e.into_inner()).is_asked = false;
+                Poll::Ready(Err(error))
+            }
+        }
     }
 }
 
@@ -116,8 +203,8 @@ where
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Queues a call, which begins when those of `after` have ended. What is not row-major is copied. A refusal has
-    /// changed nothing.
+    /// Queues a call, which begins when those of `after` have ended. What is not row-major is copied, unless the bundle
+    /// was compiled with `--strides=any`. A refusal has changed nothing.
     pub fn submit(
         &'scope self,
         session: &Session,
@@ -142,7 +229,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let mut raw = null_mut();
         check(|diag| unsafe { sys::astra_session_submit(session.0.raw, stream.0.raw, &call, &mut raw, diag) })?;
         let runtime = session.0.loaded.0.bundle.0.runtime.clone();
-        let promise = Promise(Arc::new(PromiseBox { raw, runtime }));
+        let promise = Promise(Arc::new(PromiseBox { raw, runtime, tasks: Default::default() }));
         let entry = (promise.clone(), session.clone(), stream.clone());
         self.pending.lock().unwrap_or_else(|e| e.into_inner()).push(entry);
         Ok(promise)

@@ -266,6 +266,13 @@ extern "C" {
         ndim: *mut i32,
         diag: *mut Diag,
     ) -> i32;
+    pub fn astra_promise_on_ready(
+        promise: *mut Promise,
+        f: Option<unsafe extern "C" fn(*mut c_void, i32)>,
+        this: *mut c_void,
+        diag: *mut Diag,
+    ) -> i32;
+    pub fn astra_promise_cancel(promise: *mut Promise, diag: *mut Diag) -> i32;
     pub fn astra_promise_free(promise: *mut *mut Promise) -> i32;
 
     pub fn astra_view_init(out: *mut View, tensor: *const Tensor, diag: *mut Diag) -> i32;

@@ -1,8 +1,12 @@
 //! Functions of the program: ASTRA_TEST_FUNCTIONS is the path of ranked.uop's bundle.
 
 use astra_rt::*;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::Arc;
+use std::sync::{mpsc, Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{current, park, Thread};
 
 const RANK: Declared = Declared { deterministic: true, effects: false };
 const NOTE: Declared = Declared { deterministic: false, effects: true };
@@ -132,4 +136,108 @@ fn a_bundle_needs_its_functions_as_it_declares_them() {
     drop((runtime, bundle, loaded));
     assert_eq!(run(&session, &stream, &main, &[2.0, 1.0]).unwrap(), [3.0, 1.0]);
     assert_eq!(status_of(Runtime::new().unwrap().register("a\0b", RANK, rank)).0, "ASTRA_INVALID_ARGUMENT");
+}
+
+/// Wakes the thread that `block_on` sleeps on, and counts.
+struct Alarm(Thread, AtomicI64);
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.unpark();
+    }
+}
+
+/// The smallest executor; gives how often it was woken too.
+fn block_on<F: Future + Unpin>(mut future: F) -> (F::Output, i64) {
+    let alarm = Arc::new(Alarm(current(), AtomicI64::new(0)));
+    let waker = Waker::from(alarm.clone());
+    loop {
+        if let Poll::Ready(value) = Pin::new(&mut future).poll(&mut Context::from_waker(&waker)) {
+            return (value, alarm.1.load(Ordering::SeqCst));
+        }
+        park();
+    }
+}
+
+#[test]
+fn promises_are_awaited_called_back_and_cancelled() {
+    let runtime = Runtime::new().unwrap();
+    runtime.register("note", NOTE, nothing).unwrap();
+    let device = Device::cpu(&runtime, 3).unwrap();
+    let bundle = open(&runtime);
+    let (opens, gate) = mpsc::channel::<()>();
+    let (enters, entered) = mpsc::channel();
+    let (gate, enters) = (Mutex::new(gate), Mutex::new(enters));
+    runtime
+        .register("rank", RANK, move |inputs, outputs| {
+            enters.lock().unwrap().send(()).unwrap();
+            gate.lock().unwrap().recv().unwrap();
+            rank(inputs, outputs)
+        })
+        .unwrap();
+    let held = bundle.load(&device).unwrap();
+    let (stream, main) = (Stream::new(&device).unwrap(), bundle.entry("main").unwrap());
+    let sessions: Vec<_> = (0..3).map(|_| Session::new(&held, &[]).unwrap()).collect();
+    for is_number in [true, false] {
+        let x = [3.0, if is_number { 1.0 } else { f32::NAN }];
+        let mut y = vec![vec![-1.0f32; 2]; 3];
+        let (says, said) = mpsc::channel();
+        scope(|s| {
+            let mut promises: Vec<Promise> = Vec::new();
+            for (session, y) in sessions.iter().zip(&mut y) {
+                let output = ViewMut::new(y, &[2]).unwrap().into();
+                let after: Vec<_> = promises.first().cloned().into_iter().collect();
+                let input = View::new(&x, &[2]).unwrap().into();
+                promises.push(s.submit(session, &stream, &main, &[input], vec![output], &after).unwrap());
+            }
+            for (i, promise) in promises.iter().enumerate() {
+                let says = says.clone();
+                promise.on_ready(move |end| says.send((i, status_of(end).0)).unwrap()).unwrap();
+            }
+            entered.recv().unwrap(); // the first has begun
+            assert_eq!(status_of(promises[0].cancel()).0, "ASTRA_BUSY");
+            promises[2].cancel().unwrap();
+            // A task that goes before the end is not waited for.
+            let alarm = Arc::new(Alarm(current(), AtomicI64::new(0)));
+            let waker = Waker::from(alarm);
+            let mut left = promises[0].clone();
+            assert!(Pin::new(&mut left).poll(&mut Context::from_waker(&waker)).is_pending());
+            drop(left);
+            assert!(said.try_recv().is_err());
+            opens.send(()).unwrap();
+            let (end, _) = block_on(promises[0].clone());
+            if is_number {
+                end.unwrap();
+                entered.recv().unwrap();
+                let opens = opens.clone();
+                let task = std::thread::spawn(move || opens.send(()).unwrap());
+                let (end, _) = block_on(promises[1].clone());
+                end.unwrap();
+                task.join().unwrap();
+            } else {
+                let (status, text) = status_of(end);
+                assert_eq!(
+                    (status, &*text),
+                    ("ASTRA_FUNCTION_FAILED", "function 'rank' failed: element 1 is no number")
+                );
+                assert_eq!(status_of(block_on(promises[1].clone()).0).0, "ASTRA_DEPENDENCY");
+            }
+            let last = status_of(block_on(promises[2].clone()).0).0;
+            let mut ends: Vec<_> = (0..3).map(|_| said.recv().unwrap()).collect();
+            ends.sort();
+            let (first, second) =
+                if is_number { ("ASTRA_OK", "ASTRA_OK") } else { ("ASTRA_FUNCTION_FAILED", "ASTRA_DEPENDENCY") };
+            assert_eq!(ends, [(0, first), (1, second), (2, last)]);
+            assert_eq!(last, "ASTRA_CANCELLED");
+            let (end, woken) = block_on(promises[0].clone()); // which has ended
+            assert_eq!((end.is_ok(), woken), (is_number, 0));
+            let (says, said) = mpsc::channel();
+            promises[2].on_ready(move |end| says.send(status_of(end).0).unwrap()).unwrap();
+            assert_eq!(said.try_recv().unwrap(), last, "called at once");
+        });
+        assert_eq!(y[2], [-1.0; 2], "what was cancelled has written nothing");
+        if is_number {
+            assert_eq!((y[0].clone(), y[1].clone()), (vec![4.0, 1.0], vec![4.0, 1.0]));
+        }
+    }
 }
