@@ -652,7 +652,10 @@ typedef void (*astra_ready_fn)(void *self, astra_status status);
  * What fn may do. The session is free for its next call, the results may be read, and any function may be called but
  * those that wait for calls (astra_promise_wait, astra_stream_free, the copies of a GPU's params and states) and
  * astra_device_free: they could wait for the thread that fn is called on. It should be short, since what comes next
- * in the stream begins after it; longer work belongs to a thread of the host. It must not throw. */
+ * in the stream begins after it; longer work belongs to a thread of the host. It must not throw.
+ *
+ * It cannot be taken back, also not by astra_promise_cancel: what `self` points to stays until fn is called. Who may be
+ * gone before shares a small state with fn, which the second of them frees (astra/async.hpp does). */
 ASTRA_API astra_status astra_promise_on_ready(astra_promise *promise, astra_ready_fn fn, void *self, astra_diag *diag);
 /* A descriptor that is ready for reading from the moment when the promise has ended (eventfd(2), closed on exec): for
  * poll(2), epoll(7) and event loops. It is the caller's, who closes it, at any time. The promise says how it ended. */

@@ -2,7 +2,9 @@
 // Takes:    promises of astra.hpp.
 // Gives:    toFuture (C++17); with C++20 `co_await promise`, and senders in the manner of P2300 ("std::execution").
 //           Header-only, over astra_promise_on_ready; nothing but the standard library.
-// Keeps:    what goes wrong reaches who awaits as an astra::Error with its sentence; the promise is kept until then.
+// Keeps:    what goes wrong reaches who awaits as an astra::Error with its sentence. A future and an operation keep the
+//           promise until then; `co_await` takes one that outlives it. A future or a suspended coroutine may be
+//           destroyed before the call has ended; an operation must not, as P2300 has it.
 // Does not: make a thread or choose one: who awaits goes on where the call ended (astra.h says which thread that is and
 //           what it may not do: wait for calls). It is not compiled with the runtime's ABI: no type of it crosses that.
 //
@@ -68,30 +70,49 @@ inline std::future<Promise> toFuture(Promise promise) {
 
 /// Suspends a coroutine until a promise has ended. One that has ended does not suspend, and one that ends while the
 /// coroutine is being suspended resumes it without nesting: a loop of a million awaits needs no deep stack.
+///
+/// A coroutine may be destroyed while it is suspended here: the call goes on, and nobody is resumed or written to when
+/// it ends. What the call reads and writes has to stay until then, so it must not be in the coroutine; and as of every
+/// coroutine, who destroys one sees to it that nobody resumes it at that moment, here the end of the call.
 class PromiseAwaiter {
 public:
   explicit PromiseAwaiter(astra_promise *promise) : promise(promise) {}
   PromiseAwaiter(const PromiseAwaiter &) = delete;
+  ~PromiseAwaiter() {
+    if (waiting && waiting->stage.exchange(Stage::Gone, std::memory_order_acq_rel) == Stage::Ended) delete waiting;
+  }
 
   bool await_ready() const noexcept { return astra_promise_poll(promise, nullptr) != ASTRA_NOT_READY; }
   bool await_suspend(std::coroutine_handle<> coroutine) {
-    waiting = coroutine;
-    check([&](astra_diag *d) { return astra_promise_on_ready(promise, end, this, d); });
-    return stage.exchange(Stage::Suspended, std::memory_order_acq_rel) != Stage::Ended; // then `this` may be gone
+    auto given = std::make_unique<Waiting>(coroutine);
+    check([&](astra_diag *d) { return astra_promise_on_ready(promise, end, given.get(), d); });
+    waiting = given.release();
+    Stage stage = Stage::Begun; // once it is Suspended `this` may be gone
+    return waiting->stage.compare_exchange_strong(stage, Stage::Suspended, std::memory_order_acq_rel);
   }
   void await_resume() const {
     check([&](astra_diag *d) { return astra_promise_poll(promise, d); });
   }
 
 private:
-  enum class Stage { Begun, Suspended, Ended };
+  enum class Stage { Begun, Suspended, Ended, Gone };
+  /// What the awaiter and the end of the call share: the second of them frees it.
+  struct Waiting {
+    explicit Waiting(std::coroutine_handle<> coroutine) : coroutine(coroutine) {}
+    std::coroutine_handle<> coroutine;
+    std::atomic<Stage> stage{Stage::Begun};
+  };
   static void end(void *self, astra_status) {
-    auto *awaiter = static_cast<PromiseAwaiter *>(self);
-    if (awaiter->stage.exchange(Stage::Ended, std::memory_order_acq_rel) == Stage::Suspended) awaiter->waiting.resume();
+    auto *w = static_cast<Waiting *>(self);
+    std::coroutine_handle<> coroutine = w->coroutine;
+    Stage before = w->stage.exchange(Stage::Ended, std::memory_order_acq_rel);
+    if (before == Stage::Suspended)
+      coroutine.resume();
+    else if (before == Stage::Gone)
+      delete w;
   }
   astra_promise *promise;
-  std::coroutine_handle<> waiting;
-  std::atomic<Stage> stage{Stage::Begun};
+  Waiting *waiting = nullptr; ///< of one that was suspended
 };
 
 /// `co_await promise`: throws an Error if it failed.
@@ -126,7 +147,8 @@ concept stoppable_receiver = receiver<R> && requires(const R &r) {
   { r.get_stop_token() } -> std::convertible_to<std::stop_token>;
 };
 
-/// What connect gives. It must stay where it is until it has completed.
+/// What connect gives. Once started it must stay where it is until it has completed, which the promise's end does
+/// whatever becomes of the call: one that is stopped ends too.
 template <typename Submit, receiver R> class PromiseOperation {
 public:
   PromiseOperation(Submit &&submit, R &&r) : submit(std::move(submit)), to(std::move(r)) {}
