@@ -2,9 +2,10 @@
  * Takes:    views of tensors (tensor.h), a stream, and libastra_ops.astra, the bundle in the folder of the library.
  * Gives:    what one operation gives: elementwise functions with broadcasting, casts, sums and other folds of axes,
  *           products of matrices, copies between any strides, sorting, gathers and scatters, random numbers. The rows
- * of ops.def, each a function astra_op_NAME. Keeps:    the conventions of astra.h. The bits are those of the same
- * operation in a compiled model. Nothing is compiled: each call runs kernels of the bundle. Does not: promote types
- * (cast), give a result whose shape depends on data, run on GPUs.
+ *           of ops.def, each a function astra_op_NAME.
+ * Keeps:    the conventions of astra.h. The bits are those of the same operation in a compiled model. Nothing is
+ *           compiled: each call runs kernels of the bundle.
+ * Does not: promote types (cast), give a result whose shape depends on data, run on GPUs.
  *
  * Shapes broadcast as NumPy's do. Operands of one call are of one type, but for masks and places.
  *

@@ -2,9 +2,9 @@
  * Takes:    an engine that moves bytes between the ranks of a job: shared memory, MPI, or a table of the program's own.
  * Gives:    the collectives of bundles that were compiled for a mesh (docs/distributed.md), registered with a runtime.
  * Keeps:    the conventions of astra.h. Engines move bytes and nothing else: every sum is computed here, in the order
- * of the mesh, so that the bits do not depend on the number of ranks or on the engine. Does not: start processes
- * (astra-launch, mpirun, srun and torchrun do), open sockets. The library needs libc and the loader alone; it opens
- * MPI, NCCL and RCCL by name where it is asked for.
+ *           of the mesh, so that the bits do not depend on the number of ranks or on the engine. The library needs libc
+ *           and the loader alone; it opens MPI, NCCL and RCCL by name where it is asked for.
+ * Does not: start processes (astra-launch, mpirun, srun and torchrun do), open sockets.
  *
  * A rank is one process (or one thread, see astra_ranks_init_threads) of a job of R; a mesh has M logical shards, and R
  * divides M. Rank r runs the shards r * M / R ... (r + 1) * M / R - 1.
