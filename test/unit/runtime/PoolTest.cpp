@@ -105,7 +105,8 @@ TEST_F(Pools, WhereTheLimitIsNearEverythingServes) {
   std::swap(pool, limited);
 }
 
-/// Random requests and frees: no two buffers share a byte, what they hold stays, and the counters say what is.
+/// Requests and frees that are drawn, in four manners, none recorded from a program: no two buffers share a byte, what
+/// they hold stays, and the counters say what is.
 TEST_F(Pools, RandomTraces) {
   struct Trace {
     const char *name;
