@@ -455,7 +455,11 @@ Status checkResult(Work &w, const Request &r, const Shape &shape, const View &ou
     if (out.shape[i] != shape.extents[i])
       return fail(w.diag, ASTRA_WRONG_SHAPE, "%s: axis %d of the result has %lld elements; it must have %lld", w.name,
                   i, Number(out.shape[i]), Number(shape.extents[i]));
-  if (Status s = astra_view_check_parts(&out, 1, w.diag)) return s;
+  if (Status s = astra_view_check_parts(&out, 1, w.diag)) {
+    if (s != ASTRA_OVERLAP) return s;
+    return fail(w.diag, s, "%s: elements of the result share memory; give it strides that hold each of them once",
+                w.name);
+  }
   for (uint32_t i = 0; i < r.count; i++) {
     int32_t disjoint = 0;
     if (Status s = astra_view_is_disjoint(&out, &r.in[i], &disjoint, w.diag)) return s;

@@ -96,8 +96,8 @@ Status astra::rt::checkNode(const char *sysfs, uint32_t node, astra_diag *diag) 
   ListFile list;
   if (Status s = readNodes(list, sysfs, diag)) return s;
   if (list.numbers.has(node)) return ASTRA_OK;
-  return fail(diag, ASTRA_UNKNOWN_NAME, "there is no NUMA node %u with memory; those of this machine are %.100s", node,
-              list.text);
+  return fail(diag, ASTRA_UNKNOWN_NAME, "there is no NUMA node %lld with memory; those of this machine are %.100s",
+              node == UINT32_MAX ? -1LL : node, list.text); // as whoever gave -1 wrote it
 }
 
 Status astra::rt::cpusOfNode(const char *sysfs, uint32_t node, cpu_set_t &out, astra_diag *diag) {

@@ -79,6 +79,8 @@ Status astra::rt::resolve(View &v, const astra_tensor &t, const char *name, astr
   if (t.byte_offset < low || !add(t.byte_offset, high, end) || end > room)
     return fail(diag, ASTRA_CAPACITY, "tensor %.64s needs %llu bytes from byte %llu on and its storage has %llu", name,
                 Number(high), Number(t.byte_offset), Number(room));
+  if (uint64_t last; !add(reinterpret_cast<uintptr_t>(base), end, last))
+    return fail(diag, ASTRA_OVERFLOW, "the %llu bytes of tensor %.64s leave the address space", Number(end), name);
   v.data = base + t.byte_offset;
   v.low = v.data - low, v.high = v.data + high;
   v.block = t.buffer ? t.buffer->block : nullptr;

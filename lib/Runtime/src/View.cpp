@@ -43,7 +43,9 @@ Status settle(Checked &c, const char *name, astra_diag *diag) {
 }
 
 Status read(Checked &c, const astra_view *view, const char *name, astra_diag *diag) {
-  if (Status s = readStruct(c.view, view, "astra_view", diag)) return s;
+  constexpr size_t least = 312; // of the first version: a view has no field that may be missing
+  static_assert(least <= sizeof(astra_view));
+  if (Status s = readStruct(&c.view, sizeof(c.view), view, least, "astra_view", diag)) return s;
   return settle(c, name, diag);
 }
 

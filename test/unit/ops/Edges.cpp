@@ -267,6 +267,7 @@ TEST_F(Refused, ResultsThatDoNotFit) {
   astra_view out = other.view;
   astra_op op = opOf("neg", one);
   EXPECT_EQ(astra_ops_call(library, stream, &op, &out, nullptr, &diag), ASTRA_OVERLAP) << diag.text;
+  EXPECT_STREQ(diag.text, "neg: elements of the result share memory; give it strides that hold each of them once");
   Strided away = tensorOf(random, ASTRA_F32, {2, 3}, false);
   away.view.byte_offset = 1 << 20;
   std::vector<const astra_view *> far = {&away.view};

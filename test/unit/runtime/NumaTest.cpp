@@ -147,10 +147,10 @@ TEST_F(Numa, MemoryIsBoundToItsNode) {
   recording = true;
   Device device = cpu();
   Pool pool;
-  for (uint32_t none : {1u, 4u, 7u, 1023u, 1024u, 4000000000u}) {
+  for (uint32_t none : {1u, 4u, 7u, 1023u, 1024u, 4000000000u, UINT32_MAX}) {
     astra_pool_options o = onNode(none);
-    std::string sentence =
-        "there is no NUMA node " + std::to_string(none) + " with memory; those of this machine are 0,2,5-6";
+    std::string sentence = "there is no NUMA node " + (none == UINT32_MAX ? "-1" : std::to_string(none)) +
+                           " with memory; those of this machine are 0,2,5-6";
     EXPECT_FAIL(ASTRA_UNKNOWN_NAME, sentence.c_str(), astra_pool_init(pool.out(), device, &o, &diag));
   }
   astra_pool_options o = onNode(5);

@@ -188,6 +188,9 @@ TEST(Views, WrongOnesAreRefused) {
   EXPECT_FAIL(ASTRA_WRONG_DTYPE, "only complex types", altered([](astra_view &x) { x.flags = 1; }));
   EXPECT_FAIL(ASTRA_NEWER_CLIENT, "flags", altered([](astra_view &x) { x.flags = 2; }));
   EXPECT_FAIL(ASTRA_NEWER_CLIENT, "flags", altered([](astra_view &x) { x.reserved = 1; }));
+  EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "the size of astra_view is 8", altered([](astra_view &x) { x.size = 8; }));
+  EXPECT_FAIL(ASTRA_OVERFLOW, "the 96 bytes of tensor of the view leave the address space",
+              altered([](astra_view &x) { x.data = reinterpret_cast<void *>(UINTPTR_MAX - 63); }));
   EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "storage", altered([](astra_view &x) { x.data = nullptr; }));
   EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "aligned", altered([](astra_view &x) { x.byte_offset = 1, x.data_bytes++; }));
   EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "out is NULL", astra_view_conjugate(nullptr, &v, &diag));
