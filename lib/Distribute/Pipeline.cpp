@@ -198,6 +198,8 @@ llvm::Expected<PipelineRule> astra::parsePipeline(llvm::StringRef text) {
   PipelineRule rule{axis.str(), 0};
   if (!count.consume_front("microbatches=") || count.getAsInteger(10, rule.microbatches))
     return llvm::createStringError("'" + text + "' is not AXIS,microbatches=N");
+  if (rule.microbatches < 1 || rule.microbatches > 1 << 20)
+    return llvm::createStringError("--pipeline: " + Twine(rule.microbatches) + " microbatches; 1 to 2^20 are possible");
   return rule;
 }
 
@@ -205,7 +207,5 @@ Error astra::pipelineLayers(Module &m, const PipelineRule &rule) {
   auto at = llvm::find_if(m.mesh.axes, [&](const MeshAxis &a) { return a.name == rule.axis; });
   if (at == m.mesh.axes.end()) return llvm::createStringError("--pipeline: the mesh has no axis '" + rule.axis + "'");
   if (m.mesh.form != MeshForm::Whole) return llvm::createStringError("--pipeline: the module is written per shard");
-  if (rule.microbatches < 1 || rule.microbatches > 1 << 20)
-    return llvm::createStringError("--pipeline: " + Twine(rule.microbatches) + " microbatches; 1 to 2^20 are possible");
   return Pipelining(m, MeshAxes(1) << (at - m.mesh.axes.begin()), at->size, rule.microbatches).run();
 }

@@ -7,6 +7,7 @@ Keeps:    bits: a mesh decides them, not how many ranks run its shards (docs/dis
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Sequence, Union
 
 from . import _core
@@ -22,8 +23,12 @@ class Mesh:
     """Named axes of logical shards: what `mesh` gives."""
 
     def __init__(self, axes: dict[str, int], pipeline: str | None = None, bucket: int | None = None, overlap: bool = True) -> None:
-        self.axes, self.pipeline, self.bucket, self.overlap = dict(axes), pipeline, bucket, overlap
-        self._text = str(call(_core.checked_mesh, ",".join(f"{k}={int(v)}" for k, v in axes.items())))
+        for name, size in axes.items():
+            if isinstance(size, bool) or not hasattr(size, "__index__"):
+                raise ArgumentError(f"axis '{name}' of a mesh is {size!r}; expected a number of shards")
+        self.axes = {name: operator.index(size) for name, size in axes.items()}
+        self.pipeline, self.bucket, self.overlap = pipeline, bucket, overlap
+        self._text = str(call(_core.checked_mesh, ",".join(f"{k}={v}" for k, v in self.axes.items())))
 
     @property
     def size(self) -> int:

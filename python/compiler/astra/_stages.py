@@ -124,6 +124,11 @@ class Lowered:
         """The same for the shards of a mesh (`astra.mesh`; docs/distributed.md). shardings: by patterns of names of params, states,
         inputs and outputs, how they are cut: "(data, -)", or a tuple as `astra.shard` takes it; the first that matches counts.
         `as_text("sharding")` of the result is the program of one shard."""
+        if not isinstance(mesh, Mesh):
+            raise ArgumentError(f"the mesh is {mesh!r}; expected what astra.mesh(data=4) gives")
+        for name, how in (shardings or {}).items():
+            if not isinstance(how, (str, tuple, list)):
+                raise ArgumentError(f"the sharding of '{name}' is {how!r}; expected \"(data, -)\" or a tuple of axes of the mesh and None")
         rules = [(k, v if isinstance(v, str) else sharding_text(v)) for k, v in (shardings or {}).items()]
         module = call(_core.with_mesh, self.module, str(mesh), rules, mesh.pipeline, mesh.bucket, mesh.overlap)
         return Lowered(module, self._signatures, self._states)

@@ -29,6 +29,11 @@ def test_meshes():
     mesh = astra.mesh(data=4, model=2)
     assert str(mesh) == "data=4,model=2" and mesh.size == 8 and mesh == astra.mesh(data=4, model=2)
     assert repr(mesh) == "astra.mesh(data=4, model=2)"
+    for size in (2.5, True, "2"):
+        with pytest.raises(astra.ArgumentError, match="axis 'data' of a mesh is .*; expected a number of shards"):
+            astra.mesh(data=size)
+    with pytest.raises(astra.Error, match="0 microbatches; 1 to 2\\^20 are possible"):
+        astra.mesh(stage=2).with_options(pipeline="stage,microbatches=0")
     with pytest.raises(astra.Error, match="axis 'data' has 0 shards"):
         astra.mesh(data=0)
     with pytest.raises(astra.ArgumentError, match="shard takes a name or None for each axis: there are 2, and 1 are given"):
