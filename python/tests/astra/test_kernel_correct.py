@@ -1,6 +1,8 @@
 """Kernels that are as they should be: at most 2 % of them may be refused. Their number is what the tests and the page of kernels call with other kernels or
 other sizes."""
 
+import subprocess
+
 import correct_kernels
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ import test_kernels
 import tutorial_kernels
 
 import astra
+from astra import _core
+from astra._evaluate import by_evaluator
 
 kernel = astra.kernel
 FEWEST = 100
@@ -132,10 +136,40 @@ def test_a_contract_that_there_is_not():
     lowered = astra.trace(lambda a, b: product(a, b, out=astra.spec((16, 16)), grid=1), s, s).lower()
     with pytest.raises(astra.ArgumentError, match="there is no matrix unit 'hopper17'; there are hopper16, "):
         lowered.with_numerics("device:hopper17")
+
+
+CONTRACT = """module @product {
+  entry @main(%a : bf16[16, 16], %b : bf16[16, 16]) -> (%y : f32[16, 16]) {
+    %x = cast %a : f32[16, 16]
+    %w = cast %b : f32[16, 16]
+    %y = contract %x[i, k], %w[k, j] -> [i, j] sum [k] order="hopper16 bf16"
+  }
+}
+"""
+
+
+def test_a_dot_under_a_matrix_unit(tmp_path):
+    """The bytes of a contract that names the unit, by the evaluator; and others than those of strict numerics."""
+    s = astra.spec((16, 16), "bfloat16")
+    strict = astra.trace(lambda a, b: product(a, b, out=astra.spec((16, 16)), grid=1), s, s).lower()
     rng = np.random.default_rng(1)
     a, b = (astra.astype(rng.standard_normal((16, 16), dtype=np.float32), "bfloat16") for _ in range(2))
-    modelled = lowered.with_numerics("device:hopper16").compile("native")(a, b)
-    assert np.allclose(modelled.numpy(), lowered.compile("native")(a, b).numpy(), atol=1e-4)
+    wanted = by_evaluator(_core.parse_uop(CONTRACT, "product.uop"), [a._realized(), b._realized()])[0].tobytes()
+    modelled = strict.with_numerics("device:hopper16")
+    assert modelled.compile("native")(a, b).tobytes() == wanted
+    assert strict.compile("native")(a, b).tobytes() != wanted
+    if not test_kernels.RUN.exists():
+        return
+    compiled = modelled.compile("native,cuda:sm_80,emu:cuda:sm_80")
+    compiled.save(tmp_path / "product.astra")
+    signature = compiled._signatures["main"]
+    words = [test_kernels.RUN, tmp_path / "product.astra", "--emulate=cuda:sm_80", f"--output={signature.outputs[0][0]}={tmp_path / 'y.npy'}"]
+    for (name, _), t in zip(signature.inputs, (a, b)):
+        np.save(tmp_path / f"{name}.npy", np.frombuffer(t.tobytes(), np.uint16).reshape(16, 16))
+        words.append(f"--input={name}={tmp_path / name}.npy")
+    ran = subprocess.run(words, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert np.load(tmp_path / "y.npy").tobytes() == wanted
 
 
 @astra.kernel
