@@ -216,8 +216,8 @@ def _shaped(t: Tensor, placed: bool, shape: tuple[Any, ...], steps: Sequence[int
 
 
 def interpret(kernel: Any, *args: Any, on_breakpoint: Callable[[dict[str, Any]], Any] | None = None, **named: Any) -> Any:
-    """Runs a kernel program by program, with `print` and `breakpoint()` in it: interpret(add, x, y, out=..., grid=...). The bits are those of the compiled
-    kernel. Accesses outside, elements that are written twice, what is assumed and asserted are checked as they happen. on_breakpoint: called with a dict of
+    """Runs a kernel program by program, with `print` and `breakpoint()` in it: interpret(add, x, y, out=..., grid=...). The bits are those of the kernel
+    compiled under strict numerics. Accesses outside, elements that are written twice, what is assumed and asserted are checked as they happen. on_breakpoint: called with a dict of
     the program, the line and the names in place of a prompt."""
     if not isinstance(kernel, Kernel):
         raise ArgumentError("interpret takes a kernel, a function under @astra.kernel, and what it is called with")

@@ -2,7 +2,7 @@
 
 Takes:    a kernel's source, values of its arguments, its grid as numbers.
 Gives:    the values of the outputs.
-Keeps:    tiles are computed by the reference evaluator, so their bits are those of the compiled kernel. Every access is checked where it happens: outside
+Keeps:    tiles are computed by the reference evaluator, so their bits are those of the kernel compiled under strict numerics. Every access is checked where it happens: outside
           of a view, an element that two programs write, what is assumed and asserted; the sentence names the program and the index.
 """
 
