@@ -105,7 +105,10 @@ private:
       fails(result(now, carries));
       return now;
     }
-    error = std::string("--check: a test in a ") + info(n->op).mnemonic + " of a kernel is not lifted out of it yet";
+    error =
+        std::string("--check: a kernel tests something in each step of a ") + info(n->op).mnemonic +
+        ", if no more than how many there are: that is not supported yet; compile it without --check, or let it be a "
+        "loop of a known number of steps";
     return n;
   }
 

@@ -114,6 +114,28 @@ def test_a_kernel_that_does_not_end(monkeypatch):
         assert "program (1" in str(caught.value) and "test_kernel_correct.py:" in str(caught.value)
 
 
+def test_a_while_in_a_build_that_checks():
+    with pytest.raises(astra.ArgumentError, match="--check: a kernel tests something in each step of a while, .* is not supported yet"):
+        astra.jit(lambda x: collatz(x, out=astra.spec((3,), "int64"), grid=3), check=True)(np.array([3, 7, 5]))
+
+
+def test_the_bits_of_a_product_by_tiles():
+    """Tiles of chain512's blocks have the bits of `@`; smaller ones have others."""
+    rng = np.random.default_rng(2)
+    a, b = rng.standard_normal((16, 1100), dtype=np.float32), rng.standard_normal((1100, 16), dtype=np.float32)
+    whole = (astra.asarray(a) @ astra.asarray(b)).tobytes()
+    by = {k: by_tiles(a, b, out=astra.spec((16, 16)), grid=1, K=k).tobytes() for k in (16, 512, 2048)}
+    assert by[512] == by[2048] == whole and by[16] != whole
+
+
+@astra.kernel
+def by_tiles(a, b, out, *, K):
+    acc = kernel.zeros((16, 16))
+    for k in range(astra.ceildiv(a.shape[1], K)):
+        acc = kernel.dot(kernel.load(a, (0, k * K), (16, K), fill=0.0), kernel.load(b, (k * K, 0), (K, 16), fill=0.0), acc)
+    kernel.store(out, (0, 0), acc)
+
+
 @astra.kernel
 def product(a, b, out):
     kernel.store(out, (0, 0), kernel.dot(kernel.load(a, (0, 0), (16, 16)), kernel.load(b, (0, 0), (16, 16))))
