@@ -97,7 +97,7 @@ def test_there_are_enough_correct_kernels():
 @astra.kernel
 def collatz(x, out):
     n = kernel.load(x, (kernel.program_id(0),), (1,))
-    while kernel.any(n != 1):
+    while kernel.any(n != 1):  # the loop of collatz
         n = kernel.where(n % 2 == 0, n // 2, 3 * n + 1)
     kernel.store(out, (kernel.program_id(0),), n)
 
@@ -111,7 +111,8 @@ def test_a_kernel_that_does_not_end(monkeypatch):
         assert run(np.array([3, 7, 5]), **call).tolist() == [1, 1, 1]
         with pytest.raises(astra.Error, match="this `while` has not ended after 200 steps") as caught:
             run(np.array([3, 0, 5]), **call).tolist()
-        assert "program (1" in str(caught.value) and "test_kernel_correct.py:" in str(caught.value)
+        line = next(i for i, text in enumerate(open(__file__, encoding="utf-8"), 1) if "# the loop of collatz" in text)
+        assert "program (1" in str(caught.value) and f"test_kernel_correct.py:{line}" in str(caught.value)
 
 
 def test_a_while_in_a_build_that_checks():
@@ -192,6 +193,41 @@ def test_a_dot_under_a_matrix_unit(tmp_path):
     ran = subprocess.run(words, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert np.load(tmp_path / "y.npy").tobytes() == wanted
+
+
+def test_sizes_of_numpy_are_sizes():
+    assert scaled_blocks(np.arange(8, dtype=np.float32), out=astra.spec((8,)), grid=np.int64(2), B=np.int64(4)).tolist() == [2.0 * i for i in range(8)]
+
+
+@astra.kernel
+def scaled_blocks(x, out, *, B):
+    kernel.store(out, (kernel.program_id(0) * B,), kernel.load(x, (kernel.program_id(0) * B,), (B,)) * 2.0)
+
+
+@astra.kernel
+def guarded(x, out, *, B):
+    at = kernel.program_id(0) * B
+    if at < x.shape[0]:
+        kernel.store(out, (at,), kernel.load(x, (at,), (B,), fill=0.0), drop=True)
+
+
+def test_a_store_in_an_if_of_program_ids():
+    with pytest.raises(astra.KernelError, match=r"inside of an `if` of program ids and sizes is not there yet: .* let store\(..., drop=True\) leave out"):
+        guarded(np.ones(10, np.float32), out=astra.spec((10,)), grid=4, B=4)
+
+
+@astra.kernel
+def long_loop(x, out):
+    t = kernel.load(x, (0,), (1,))
+    for _ in range(10**15):  # the long loop
+        t = t + 1.0
+    kernel.store(out, (0,), t)
+
+
+def test_a_loop_of_too_many_steps():
+    line = next(i for i, text in enumerate(open(__file__, encoding="utf-8"), 1) if "# the long loop" in text)
+    with pytest.raises(astra.KernelError, match=f"test_kernel_correct.py:{line}.*at most {2**40} steps; this one may have {10**15}"):
+        long_loop(np.ones(1, np.float32), out=astra.spec((1,)), grid=1)
 
 
 @astra.kernel

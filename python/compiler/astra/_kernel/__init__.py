@@ -11,7 +11,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import itertools
+import operator
 from typing import Any, Callable, Sequence
+
+import numpy as np
 
 from .. import _dims, _ops
 from .._custom import custom_vjp
@@ -57,6 +60,7 @@ class Arguments:
         self.outputs: dict[str, Spec] = {}
         self.constants: dict[str, Any] = {}
         for name, x in bound.arguments.items():
+            x = _number(x)
             kind = source.signature.parameters[name].kind
             if kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
                 raise ArgumentError(f"{source.name}{source.signature}: a kernel names all of its arguments: '*{name}' is not supported")
@@ -74,10 +78,15 @@ class Arguments:
             raise ArgumentError(f"{source.name} has no output: give one as astra.spec(shape, dtype)")
 
 
+def _number(x: Any) -> Any:
+    """An integer of numpy as one of Python's; anything else as it is."""
+    return operator.index(x) if isinstance(x, np.integer) else x
+
+
 def _grid(source: Source, grid: Any, least: int = 0) -> tuple[Any, ...]:
     if grid is None:
         raise ArgumentError(f"{source.name}: say how many programs run: grid=(...), one to three sizes")
-    parts = grid if isinstance(grid, tuple) else (grid,)
+    parts = tuple(_number(n) for n in (grid if isinstance(grid, tuple) else (grid,)))
     if not 1 <= len(parts) <= 3:
         raise ArgumentError(f"{source.name}: a grid has one to three axes, not {len(parts)}")
     for axis, n in enumerate(parts):

@@ -103,7 +103,8 @@ class Expressions:
         self.names: dict[str, Any] = {}
         self.node: ast.AST = source.tree  # what is being looked at
         self.calls: list[str] = [source.name]
-        self.depth = 0  # of branches and loops that data decide
+        self.depth = 0  # of branches and loops that are not decided while the kernel is compiled
+        self.ids_alone = False  # whether the innermost of them is an `if` of program ids and sizes
         self.fresh = 0
         self.skipped: set[str] = set()  # outputs that statements name which never run
 

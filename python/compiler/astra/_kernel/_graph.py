@@ -31,6 +31,7 @@ from ._walker import MOST_STEPS
 # Loops of a known number of steps are unrolled while no statement stands in the body more often than this; with a store in them, whose blocks are joined,
 # while it is not more often than that.
 MOST_COPIES, MOST_COPIES_OF_STORES = 3, 256
+MOST_TRIPS = 1 << 40  # of a loop: what a dim of the graph counts
 MOST_STORES = 16  # into one output, that are not one block together
 
 
@@ -295,6 +296,9 @@ class GraphWalker(Known):
         return _ops.broadcast_to(_ops.where(inside, flat, -1), shape), _ops.broadcast_to(inside, shape)
 
     def record(self, s: Store) -> None:
+        if self.depth and self.ids_alone:
+            raise self.error("a store inside of an `if` of program ids and sizes is not there yet: start as many programs as store, let store(..., drop=True) leave out "
+                             "what is outside, or store kernel.where(...) after the `if`")  # fmt: skip
         if self.depth:
             raise self.error("a store inside of an `if` or a `while` on data is not there yet: store kernel.where(...) after it")
         others = [other for other in self.stores if other.view.base is s.view.base]
@@ -393,6 +397,8 @@ class GraphWalker(Known):
     def scanned(self, s: ast.For, body: Any, value: dict[str, Tensor], trips: Any, shown: str) -> tuple[dict[str, Tensor], list[Store]]:
         """A loop of the kernel."""
         most = trips if isinstance(trips, int) else trips.node.hi
+        if most > MOST_TRIPS:
+            raise self.error(f"a `for` has at most {MOST_TRIPS} steps; this one may have {most}", s)
         self.fresh += 1
         symbol = _forms.Symbol.of(_forms.COUNTER, self.fresh)
         node = call(self.core.dim, f"{symbol}_{most}", 0, most - 1)
@@ -486,11 +492,12 @@ class GraphWalker(Known):
             return function
 
         form = condition.form
-        self.depth += 1
+        around, self.depth = self.ids_alone, self.depth + 1
+        self.ids_alone = form is not None and not any(_forms.is_a(s, _forms.READ, _forms.COMPUTED) for s in _forms.symbols(form))
         try:
             found = _control.cond(condition.tensor, side(s.body, form), side(s.orelse, None if form is None else ("not", form)))
         finally:
-            self.depth -= 1
+            self.ids_alone, self.depth = around, self.depth - 1
             self.space = outer
         self.names = {**names, **{n: self.opaque(t) for n, t in found.items()}}
 

@@ -235,6 +235,7 @@ class Interpreter(Walker):
             self.block(s.body)
             after = {n: self.handed(n, before[n], s, "the loop") for n in changed}
             self.names = {**names, **{n: Tile(settled(t.tensor)) for n, t in after.items()}}
+        self.node = s
         raise self.wrong(f"this `while` has not ended after {MOST_STEPS} steps")
 
     def assumed(self, condition: Any) -> None:
