@@ -195,6 +195,17 @@ def test_a_dot_under_a_matrix_unit(tmp_path):
     assert np.load(tmp_path / "y.npy").tobytes() == wanted
 
 
+def test_a_unit_that_has_no_plain_type():
+    """A product of float32 under a unit of 8-bit floats stays strict; a type named for it makes it the unit's."""
+    s = astra.spec((16, 16))
+    strict = astra.trace(lambda a, b: product(a, b, out=astra.spec((16, 16)), grid=1), s, s).lower()
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal((16, 16), dtype=np.float32) for _ in range(2))
+    under = [strict.with_numerics(f"device:hopper32-fp8{t}").compile("native")(a, b).tobytes() for t in ("", ":f8e4m3fn")]
+    wanted = strict.compile("native")(a, b).tobytes()
+    assert under[0] == wanted and under[1] != wanted
+
+
 def test_sizes_of_numpy_are_sizes():
     assert scaled_blocks(np.arange(8, dtype=np.float32), out=astra.spec((8,)), grid=np.int64(2), B=np.int64(4)).tolist() == [2.0 * i for i in range(8)]
 
