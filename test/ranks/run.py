@@ -41,6 +41,19 @@ NET = """module @net {
   }
 }
 """
+# A state that is whole, rows that are cut.
+LAYER = """module @layer {
+  mesh @mesh { data 4 }
+  dim n in 4..64
+  state @s : f32[8] = splat 1.0
+  entry @main(%x : f32[n, 8] shard (data, -)) -> (%y : f32[8]) {
+    %r = reshape @s [1, 8]
+    %e = expand %r [n, 8]
+    %p = mul %x, %e
+    %y = reduce %p axes=[0]
+  }
+}
+"""
 
 # What the engine calls of NCCL and RCCL: nothing that takes a ncclRedOp_t, and no collective of theirs.
 NCCL = {"ncclGetVersion", "ncclGetUniqueId", "ncclCommInitRankConfig", "ncclCommFinalize", "ncclCommDestroy", "ncclCommAbort",
@@ -293,6 +306,62 @@ class Tests(Machine):
         require("the sentence", job.err, "rank [01] has another bundle than rank [01]")
         expect("nothing is written", (self.scratch / "no.safetensors").exists(), False)
 
+    def differing(self, program, before, after, sentence, ranks=2):
+        """The last rank is given something else: all say what, and nothing is written."""
+        script = f'[ "$ASTRA_RANK" = {ranks - 1} ] && set -- "$0" {after} || set -- "$0" {before}; exec "$@"'
+        job = Job(self.launch, "-n", ranks, "--quiet", "sh", "-c", script, program, folder=self.scratch)
+        expect(f"exit code with {after}", job.code, 1)
+        expect(f"ranks that say {sentence!r} in {job.err!r}", job.err.count(sentence), ranks)
+        expect("nothing is written", (self.scratch / "no.safetensors").exists(), False)
+
+    def other_training(self):
+        """Options and data of astra-train that differ between ranks."""
+        bundle = self.bundle("data", *DATA)
+        random = np.random.default_rng(5)
+        for name, rows in (("others", 16), ("more", 24)):
+            np.save(self.scratch / f"{name}.npy", random.integers(0, 96, (rows, 128)))
+        self.train("astra-launch", 1, bundle, "w.safetensors", "--epochs", 1, "--checkpoint-every", 1)
+        self.train("astra-launch", 1, bundle, "v.safetensors", "--epochs", 1, "--seed", 9, "--checkpoint-every", 1)
+        usual = {"--data": "token=token.npy,target=target.npy", "--epochs": "1", "--batch": "8", "--seed": "3", "--out": "no.safetensors"}
+        for other, what in (
+            ({"--seed": "4"}, "--seed"),
+            ({"--batch": "16"}, "--batch"),
+            ({"--epochs": "2"}, "--epochs"),
+            ({"--drop-last": ""}, "--drop-last"),
+            ({"--init": ""}, "--init"),
+            ({"--weights": "w.safetensors"}, "--weights"),
+            ({"--data": "token=others.npy,target=target.npy"}, "--data (values)"),
+            ({"--data": "token=more.npy,target=more.npy"}, "--data (names or types)"),
+            ({"--eval": "token=token.npy,target=target.npy"}, "--eval (names or types)"),
+            ({"--checkpoint-every": "1"}, "--checkpoint-every"),
+            ({"--out": "no.safetensors.index.json"}, "--out"),
+        ):
+            lines = [f"{bundle} --quiet " + " ".join(f"{k} {v}" for k, v in options.items()) for options in (usual, usual | other)]
+            self.differing(self.bin / "astra-train", *lines, f"rank 1 was given another {what} than rank 0: give all ranks the same")
+        for option, files, what in (("--weights", "wv", "--weights (values)"), ("--resume", ("w.ckpt", "v.ckpt"), None)):
+            lines = [f"{bundle} --quiet " + " ".join(f"{k} {v}" for k, v in (usual | {option: f"{f}.safetensors"}).items() if what or k != "--seed") for f in files]
+            self.differing(self.bin / "astra-train", *lines, f"rank 1 was given another {what or '--seed'} than rank 0")
+        lines = [f"{bundle} --quiet " + " ".join(f"{k} {v}" for k, v in (usual | {"--seed": s}).items()) for s in "34"]
+        self.differing(self.bin / "astra-train", *lines, "rank 3 was given another --seed than rank 0", 4)
+
+    def other_calls(self):
+        """Options and values of astra-run that differ between ranks."""
+        (self.scratch / "layer.uop").write_text(LAYER)
+        bundle = self.scratch / "layer.astra"
+        job = Job(self.bin / "astra-compile", self.scratch / "layer.uop", "-o", bundle, "--quiet", "--target=cpu:x86-64-v3", timeout=400)
+        expect("exit code", (job.code, job.err[-500:]), (0, ""))
+        for name, value, shape in (("x16", 1, (16, 8)), ("x32", 1, (32, 8)), ("y16", 2, (16, 8)), ("s", 3, (8,))):
+            np.save(self.scratch / f"{name}.npy", np.full(shape, value, np.float32))
+        usual = f"{bundle} --input x=x16.npy"
+        for other, what in (
+            (f"{bundle} --input x=x32.npy", "--input x"),
+            (f"{bundle} --input x=y16.npy", "--input x"),
+            (f"{usual} --set-state s=s.npy", "--param, --states or --set-state"),
+            (f"{usual} --repeat 2", "--repeat"),
+            (f"{usual} --get-state s=no.npy", "--get-state"),
+        ):
+            self.differing(self.bin / "astra-run", usual, other, f"rank 1 was given another {what} than rank 0: give all ranks the same")
+
     def traces(self):
         """One file of all ranks, with the bytes of each transfer."""
         random = np.random.default_rng(2)
@@ -385,6 +454,8 @@ def cases(t):
     yield "data and tensor parallel", lambda: t.trains_alike("tensor", TENSOR, [(LAUNCH, 1), (LAUNCH, 2), (LAUNCH, 4)])
     yield "a run that goes on", t.goes_on
     yield "numbers and bundles that do not fit", t.wrong_numbers
+    yield "trainings that differ between ranks", t.other_training
+    yield "calls that differ between ranks", t.other_calls
     yield from checkpoints.cases(t)
     yield from faults.cases(t)
     yield "a trace of all ranks", t.traces

@@ -4,6 +4,7 @@
 // Gives:    .npy files of outputs and states, a .safetensors file of states, times, a trace.
 // Keeps:    to the C ABI: what this tool can do, any C program can.
 // Does not: compile, or know the bundle's format.
+#include "Checksum.h"
 #include "Device.h"
 #include "JsonText.h"
 #include "Npy.h"
@@ -145,9 +146,12 @@ private:
   std::vector<string> shown, differences; // outputs as JSON; sentences
   std::optional<double> tolerance;        // of --expect
   Trace trace;
+  std::vector<Given> values = {{"--param, --states or --set-state", checksum("", 0)}}; // of several ranks; then inputs
 
   void load(const string &path);
   void registerFunction(const string &name, const string &place);
+  void requireSame();
+  void note(const string &name, const Npy &a);
   void loadStates(const string &path, uint32_t count);
   astra_tensor tensorFrom(const string &path, int32_t expected);
   astra_tensor part(int32_t kind, const char *name, astra_tensor t);
@@ -233,6 +237,33 @@ void Run::registerFunction(const string &name, const string &place) {
                                ASTRA_FUNCTION_DETERMINISTIC, check));
 }
 
+/// What the calls of all ranks have in common; of values, which are compared when they are there, see `note`.
+void Run::requireSame() {
+  auto of = [](const auto &pairs, bool withValues) {
+    string text;
+    for (auto &[name, value] : pairs) text += name + "=" + (withValues ? value : "") + ",";
+    return checksum(text.data(), text.size());
+  };
+  auto number = [](int64_t v) { return checksum(&v, sizeof v); };
+  ranks.requireSame(check, {{"--entry", checksum(settings.entry.data(), settings.entry.size())},
+                            {"--dim", of(settings.dims, true)},
+                            {"--repeat", number(settings.repeat)},
+                            {"--get-state", of(settings.getStates, false)},
+                            {"--save-states", number(settings.savedStates.empty())},
+                            {"--trace", number(settings.trace.empty())}});
+}
+
+/// The last of `values` has this logical tensor too.
+void Run::note(const string &name, const Npy &a) {
+  if (ranks.size() < 2) return;
+  uint64_t &sum = values.back().sum;
+  sum = checksum(name.data(), name.size(), sum);
+  sum = checksum(a.shape.data(), a.shape.size() * sizeof(a.shape[0]), sum);
+  int order = a.fortranOrder;
+  sum = checksum(&order, sizeof order, sum);
+  sum = checksum(a.data.data(), a.data.size(), sum);
+}
+
 void Run::load(const string &path) {
   check(astra_runtime_init(&h.runtime, nullptr, check));
   for (auto &[name, place] : settings.functions) registerFunction(name, place);
@@ -244,6 +275,7 @@ void Run::load(const string &path) {
   check(astra_bundle_init_file(&h.bundle, h.runtime, path.c_str(), &bundle, check));
   check(astra_bundle_find_entry(h.bundle, settings.entry.c_str(), &entry, check));
   ranks.open(h, settings.engine, check);
+  requireSame();
   check(astra_loaded_init(&h.loaded, h.bundle, &h.device, 1, check));
   check.file = "";
   astra_bundle_info info = ASTRA_INIT(astra_bundle_info);
@@ -253,6 +285,7 @@ void Run::load(const string &path) {
     for (uint32_t i = 0; i < info.num_params; ++i)
       if (check(astra_bundle_get_param(h.bundle, i, &wanted)); name == wanted.name) break;
     astra_tensor t = tensorFrom(file, wanted.dtype);
+    note(name, arrays.back());
     check(astra_loaded_set_param(h.loaded, name.c_str(), &t, check));
   }
   std::vector<astra_dim_value> dims;
@@ -274,7 +307,9 @@ void Run::load(const string &path) {
     astra_tensor_info wanted = ASTRA_INIT(astra_tensor_info);
     for (uint32_t i = 0; i < info.num_states; ++i)
       if (check(astra_bundle_get_state(h.bundle, i, &wanted)); name == wanted.name) break;
-    astra_tensor t = part(ASTRA_MESH_STATE, name.c_str(), tensorFrom(file, wanted.dtype));
+    astra_tensor t = tensorFrom(file, wanted.dtype);
+    note(name, arrays.back());
+    t = part(ASTRA_MESH_STATE, name.c_str(), t);
     check(astra_session_set_state(h.session, name.c_str(), &t, check));
   }
 }
@@ -296,6 +331,7 @@ void Run::loadStates(const string &path, uint32_t count) {
       throw Refusal{Failure, path + ": has '" + name + "', which is no state of the bundle (astra-inspect lists them)"};
     Npy &a = arrays.emplace_back(std::move(array));
     if (!adopt(a, state->second.dtype, error)) throw Refusal{Failure, path + ": '" + name + "': " + error};
+    note(name, a);
     astra_tensor t = part(ASTRA_MESH_STATE, name.c_str(), rowMajor(a));
     check.file = path;
     check(astra_session_set_state(h.session, name.c_str(), &t, check));
@@ -328,9 +364,13 @@ void Run::gatherInputs() {
     check(astra_entry_get_input(entry, i, &wanted));
     if (!files[i])
       throw Refusal{Usage, "input " + string(wanted.name) + " is missing: give --input " + wanted.name + "=FILE.npy"};
-    inputs.push_back(part(ASTRA_MESH_INPUT, wanted.name, tensorFrom(*files[i], wanted.dtype)));
+    astra_tensor t = tensorFrom(*files[i], wanted.dtype);
+    values.push_back({string("--input ") + wanted.name, checksum("", 0)});
+    note(wanted.name, arrays.back());
+    inputs.push_back(part(ASTRA_MESH_INPUT, wanted.name, t));
     if (settings.repeat > 1 && settings.where.onHost()) place(inputs.back());
   }
+  ranks.requireSame(check, values);
   outputs.resize(info.num_outputs);
 }
 

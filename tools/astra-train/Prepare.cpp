@@ -2,6 +2,7 @@
 // Takes:    a bundle, data, weights, as the user gave them.
 // Gives:    a session and calls that fit together, or a Refusal.
 // Keeps:    no file is written here but the locks of those that will be.
+#include "Checksum.h"
 #include "OutputFile.h"
 #include "Trainer.h"
 #include <algorithm>
@@ -131,15 +132,39 @@ void Trainer::checkRows(const Data &d, const astra_entry *e, int64_t rows, const
     throw Refusal{Usage, words + diag.text};
 }
 
+/// Ranks that were given something else would calculate what nobody asked for, or wait for each other.
+void Trainer::requireSame() {
+  if (ranks.size() < 2) return;
+  auto of = [](const string &text) { return checksum(text.data(), text.size()); };
+  auto ofNumber = [&](int64_t v) { return of(std::to_string(v)); };
+  auto ofFiles = [&](const string &path) { return of(isIndex(path) ? path : ""); }; // which all ranks write
+  ranks.requireSame(check, {{"--batch", ofNumber(batch)},
+                            {"--epochs", ofNumber(s.epochs)},
+                            {"--seed", ofNumber(s.resume.empty() ? std::max<int64_t>(s.seed, 0) : seed)},
+                            {"--drop-last", ofNumber(s.dropLast)},
+                            {"--init", ofNumber(s.init)},
+                            {"--weights", ofNumber(s.weights.empty())},
+                            {"--resume (or checkpoint to --continue from)", ofNumber(s.resume.empty())},
+                            {"--data (names or types)", of(data.text())},
+                            {"--data (values)", of(data.sum())},
+                            {"--eval (names or types)", of(evalData.text())},
+                            {"--eval (values)", of(evalData.sum())},
+                            {"--find-nan", ofNumber(s.findNaN)},
+                            {"--checkpoint-every", ofNumber(s.every)},
+                            {"--checkpoint", ofFiles(s.every ? checkpointPath(s) : "")},
+                            {"--out", ofFiles(s.out)}});
+}
+
 void Trainer::load() {
   if (!batch) batch = s.batch;
   if (!batch) throw Refusal{Usage, "how many rows at once? give --batch=N"};
   data.load(s.data, "--data", trainStep, ranks);
+  if (!s.eval.empty()) evalData.load(s.eval, "--eval", eval, ranks);
+  requireSame();
   checkBatch(data, "--data", trainStep, true);
   checkTargets(data);
   checkStatistics();
   if (!s.eval.empty()) {
-    evalData.load(s.eval, "--eval", eval, ranks);
     checkBatch(evalData, "--eval", eval, false);
     checkTargets(evalData);
   }
@@ -247,12 +272,16 @@ void Trainer::setStates(const TensorFiles &from, const string &path, bool weight
   for (size_t f = size_t(ranks.rank()); f < from.files().size(); f += size_t(ranks.size()))
     if (!from.verify(f, error)) throw Refusal{Failure, error};
   std::vector<uint8_t> bytes;
+  uint64_t sum = checksum("", 0);
+  for (auto &[key, value] : from.metadata) sum = checksum(value.data(), value.size(), sum);
   for (const State &state : states) {
     if (weightsOnly && !state.isWeight) continue;
     if (!from.read(*from.find(state.name), bytes, error)) throw Refusal{Failure, error};
+    if (ranks.size() > 1) sum = checksum(bytes.data(), bytes.size(), sum);
     setState(state, bytes);
   }
-  ranks.wait(check); // for what the others say of their files
+  // The others have found their files good then.
+  ranks.requireSame(check, {{weightsOnly ? "--weights (values)" : "checkpoint (values)", sum}});
 }
 
 /// `value` is the logical tensor.

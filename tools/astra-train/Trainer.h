@@ -51,6 +51,7 @@ private:
   void lock();
   void open();
   const astra_entry *entry(const char *name);
+  void requireSame();
   void load();
   void checkBatch(const Data &d, const std::string &option, const astra_entry *entry, bool mayDrop);
   void checkRows(const Data &d, const astra_entry *e, int64_t rows, const std::string &words);

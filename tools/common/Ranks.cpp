@@ -91,6 +91,22 @@ uint64_t Ranks::least(Checked &check, uint64_t own) {
   return *std::min_element(all.begin(), all.end());
 }
 
+void Ranks::requireSame(Checked &check, const std::vector<Given> &given) {
+  if (size() < 2) return;
+  std::vector<uint64_t> own, all(given.size() * size_t(size()));
+  for (const Given &g : given) own.push_back(g.sum);
+  check(astra_ranks_gather(ranks, own.data(), own.size() * sizeof(uint64_t), all.data(), check));
+  for (size_t i = 0; i < given.size(); i++) {
+    std::string others;
+    int count = 0;
+    for (size_t r = 1; r < size_t(size()); r++)
+      if (all[r * given.size() + i] != all[i]) others += (count++ ? ", " : "") + std::to_string(r);
+    if (count)
+      throw Refusal{Failure, (count > 1 ? "ranks " + others + " were" : "rank " + others + " was") + " given another " +
+                                 given[i].name + " than rank 0: give all ranks the same"};
+  }
+}
+
 astra_mesh_cut Ranks::cut(int32_t kind, const char *entry, const char *name) const {
   astra_mesh_cut c = ASTRA_INIT(astra_mesh_cut);
   c.is_whole = 1;

@@ -12,6 +12,12 @@ namespace astra::tool {
 /// --engine.
 Option engineOption(std::string &engine);
 
+/// What every rank of a job is given alike: what it is called in a sentence, and a checksum of it.
+struct Given {
+  std::string name;
+  uint64_t sum;
+};
+
 class Ranks {
 public:
   Ranks() = default;
@@ -37,6 +43,9 @@ public:
   /// Of all ranks, in their order; the least of all ranks' values.
   std::vector<std::string> gather(Checked &check, const std::string &own);
   uint64_t least(Checked &check, uint64_t own);
+  /// Every rank was given the same, in a list of as many on each; else all throw a Refusal that says who was not. A
+  /// barrier too.
+  void requireSame(Checked &check, const std::vector<Given> &given);
 
   bool isCut(int32_t kind, const char *entry, const char *name) const;
   /// Of the tensor that is cut, where `info` is that of a rank's part. The struct's arrays live as long as this.
