@@ -412,6 +412,24 @@ class Tests(Machine):
         if job.seconds > 10:
             raise Failure(f"took {job.seconds:.1f} s")
 
+    def launch_forgets(self):
+        """Rank 0 ends between making the shared memory and the coming of all, or the launcher is told to end then: nothing stays."""
+        for how in ("rank 0 is killed", "the launcher is told to end"):
+            seen, script = self.scratch / "seen", '[ "$ASTRA_RANK" = 1 ] && exec sleep 50; echo "$$ $ASTRA_JOB" > seen; exec "$0"'
+            seen.unlink(missing_ok=True)
+            process = subprocess.Popen([self.launch, "-n", "2", "--grace", "0", "sh", "-c", script, self.worker], env=PLAIN, cwd=self.scratch,
+                                       stderr=subprocess.PIPE, text=True)  # fmt: skip
+            deadline, left = time.monotonic() + 20, None
+            while time.monotonic() < deadline and not left:
+                time.sleep(0.01)
+                rank, job = (seen.read_text().split() if seen.exists() else []) or (0, "none")
+                left = [f for f in os.listdir("/dev/shm") if job in f]
+            expect("that shared memory was there", len(left), 1)
+            os.kill(int(rank) if how == "rank 0 is killed" else process.pid, 9 if how == "rank 0 is killed" else 15)
+            process.communicate(timeout=60)
+            expect(f"exit code when {how}", process.returncode, 137 if how == "rank 0 is killed" else 143)
+            expect(f"what is left when {how}", [f for f in os.listdir("/dev/shm") if job in f], [])
+
     def launch_again(self):
         """Fails twice, then passes as one rank."""
         count = self.scratch / "count"
@@ -480,6 +498,7 @@ def cases(t):
     yield "astra-launch: usage", t.launch_usage
     yield "astra-launch ends what is left", t.launch_ends_all
     yield "astra-launch says that a rank has failed", t.launch_tells
+    yield "astra-launch leaves nothing in shared memory", t.launch_forgets
     yield "astra-launch starts again", t.launch_again
 
 

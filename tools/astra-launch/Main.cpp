@@ -1,7 +1,8 @@
 //===- astra-launch: a program as several ranks of one machine ----------------===//
 // Takes:    a number of ranks and a command.
 // Gives:    the command as that many processes, each with its rank in the environment; their exit code.
-// Keeps:    when one fails the others get time to say what they saw, then they are ended: none is left behind.
+// Keeps:    when one fails the others get time to say what they saw, then they are ended: none is left behind,
+//           and nothing of theirs in shared memory.
 // Does not: know what the ranks do, or start any on another machine (mpirun and srun do).
 #include "Options.h"
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
@@ -102,6 +104,7 @@ public:
     watch();
     for (int &end : alarm) closeEnd(end);
     if (code) endOrphans();
+    forget(job);
     return code;
   }
 
@@ -152,6 +155,11 @@ private:
     else
       fprintf(stderr, "astra-launch: rank %d was ended by signal %d (%s)\n", rank, WTERMSIG(status),
               strsignal(WTERMSIG(status)));
+  }
+
+  /// Shared memory that rank 0 has made and had no time to take the name of (lib/Ranks: Launch.cpp, Channels.cpp).
+  static void forget(const std::string &job) {
+    shm_unlink(("/astra-" + std::to_string(getuid()) + "-" + job + "-").c_str());
   }
 
   /// What ranks that failed have left running: this program is the parent of those now.
