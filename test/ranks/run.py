@@ -363,7 +363,7 @@ class Tests(Machine):
             self.differing(self.bin / "astra-run", usual, other, f"rank 1 was given another {what} than rank 0: give all ranks the same")
 
     def traces(self):
-        """One file of all ranks, with the bytes of each transfer."""
+        """One file of all ranks, with the bytes that each transfer sends: those that are planned, and none at one rank."""
         random = np.random.default_rng(2)
         self.bundle("data", *DATA)
         np.save(self.scratch / "batch.npy", random.integers(0, 96, (8, 128)).astype(np.uint8))
@@ -377,6 +377,14 @@ class Tests(Machine):
         for pid in (1, 2):
             own = [e for e in events if e["pid"] == pid and e["name"].startswith("astra.mesh.all_reduce/")]
             expect(f"transfers of rank {pid - 1}", len(own) > 3 and all(e["args"]["bytes"] > 0 and e["ts"] >= 0 for e in own), True)
+        sent = [sum(e["args"]["bytes"] for e in events if e["pid"] == pid and e["name"].startswith("astra.mesh.")) for pid in (1, 2)]
+        plan = Job(self.bin / "astra-inspect", self.bundle("data", *DATA), "--comm", "--ranks", 2, "--dim", "batch_shard=1").out
+        require("what is planned", plan, rf"entry @train_step.*\n(?:  \d+ x .*\n)*  2 ranks: the busiest sends {max(sent) / 1e3:.1f} KB a call")
+        job = Job(self.bin / "astra-run", self.bundle("data", *DATA), "--entry", "train_step", "--input", "token=batch.npy", "--input", "target=aim.npy",
+                  "--trace", "trace.json", folder=self.scratch)  # fmt: skip
+        expect("exit code", (job.code, job.err[-300:] if job.code else ""), (0, ""))
+        own = [e for e in json.loads((self.scratch / "trace.json").read_text())["traceEvents"] if e["name"].startswith("astra.mesh.")]
+        expect("bytes at one rank", len(own) > 3 and {e["args"]["bytes"] for e in own}, {0})
 
     def inspects(self):
         out = Job(self.bin / "astra-inspect", self.bundle("data", *DATA), "--comm", "--machine", "2,10").out

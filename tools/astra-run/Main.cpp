@@ -145,7 +145,7 @@ private:
   std::vector<double> times;              // of the calls, ascending
   std::vector<string> shown, differences; // outputs as JSON; sentences
   std::optional<double> tolerance;        // of --expect
-  Trace trace;
+  Trace trace{ranks};
   std::vector<Given> values = {{"--param, --states or --set-state", checksum("", 0)}}; // of several ranks; then inputs
 
   void load(const string &path);
@@ -408,8 +408,10 @@ void Run::call() {
   c.num_outputs = uint32_t(out.size());
   c.flags = ASTRA_CALL_ALLOW_COPY;
   for (int64_t i = 0; i < settings.repeat; ++i) {
-    if (!settings.trace.empty() && i + 1 == settings.repeat)
+    if (!settings.trace.empty() && i + 1 == settings.repeat) {
+      trace.start();
       check(astra_session_set_trace(h.session, Trace::record, &trace));
+    }
     auto begin = std::chrono::steady_clock::now();
     astra_promise *promise = nullptr;
     check(astra_session_submit(h.session, h.stream, &c, &promise, check));

@@ -17,9 +17,15 @@ void Trace::record(void *self, const astra_trace_event *e) {
   auto me = std::this_thread::get_id();
   size_t thread = std::find(t.threads.begin(), t.threads.end(), me) - t.threads.begin();
   if (thread == t.threads.size()) t.threads.push_back(me);
+  int64_t bytes = e->bytes;
+  // Transfers are one after another, and each is reported where it ran, before the next one begins.
+  if (std::string_view(e->name).starts_with("astra.mesh.")) {
+    uint64_t now = t.ranks.sent();
+    bytes = int64_t(now - t.sent), t.sent = now;
+  }
   std::vector<std::string> nodes(e->origins, e->origins + e->num_origins);
   t.slices.push_back(
-      {e->name, e->begin_ns, e->end_ns, e->items, e->bytes, e->flops, thread, std::move(nodes), e->more_origins});
+      {e->name, e->begin_ns, e->end_ns, e->items, bytes, e->flops, thread, std::move(nodes), e->more_origins});
 }
 
 uint64_t Trace::begin() const {

@@ -91,6 +91,12 @@ uint64_t Ranks::least(Checked &check, uint64_t own) {
   return *std::min_element(all.begin(), all.end());
 }
 
+uint64_t Ranks::sent() const {
+  astra_ranks_counters counters = ASTRA_INIT(astra_ranks_counters);
+  if (ranks) astra_ranks_get_counters(ranks, &counters);
+  return counters.sent;
+}
+
 void Ranks::requireSame(Checked &check, const std::vector<Given> &given) {
   if (size() < 2) return;
   std::vector<uint64_t> own, all(given.size() * size_t(size()));

@@ -43,6 +43,8 @@ public:
   /// Of all ranks, in their order; the least of all ranks' values.
   std::vector<std::string> gather(Checked &check, const std::string &own);
   uint64_t least(Checked &check, uint64_t own);
+  /// Bytes of tensors that this rank has sent; 0 if it is alone.
+  uint64_t sent() const;
   /// Every rank was given the same, in a list of as many on each; else all throw a Refusal that says who was not. A
   /// barrier too.
   void requireSame(Checked &check, const std::vector<Given> &given);
