@@ -298,7 +298,7 @@ class Tests(Machine):
         job = Job(self.launch, "-n", 3, "--quiet", *train, "--batch", 8, folder=self.scratch)
         require("the sentence", job.err, "3 ranks do not divide the 8 shards of the bundle's mesh data=8")
         job = Job(*train, "--batch", 12, "--drop-last", folder=self.scratch)
-        require("the sentence", job.err, "axis 0 of 'token' has 12 elements, which the mesh .data=8. cuts into 8 equal parts")
+        require("the sentence", job.err, "axis 0 of 'token' has 12 elements, which the mesh .data=8. cannot cut into 8 equal parts")
         other = self.bundle("tensor", *TENSOR)
         script = f'[ "$ASTRA_RANK" = 0 ] && bundle={bundle} || bundle={other}; exec "$0" $bundle "$@"'
         rest = ["--data", "token=token.npy,target=target.npy", "--epochs", 1, "--out", "no.safetensors", "--quiet", "--batch", 8]

@@ -150,7 +150,7 @@ std::vector<int64_t> Ranks::localShape(int32_t kind, const char *entry, const ch
     int64_t n = logical[size_t(i)];
     if (n % c.parts[i])
       throw Refusal{Failure, "axis " + std::to_string(i) + " of '" + name + "' has " + std::to_string(n) +
-                                 " elements, which the mesh (" + astra_mesh_axes(mesh) + ") cuts into " +
+                                 " elements, which the mesh (" + astra_mesh_axes(mesh) + ") cannot cut into " +
                                  std::to_string(c.parts[i]) + " equal parts"};
     local.push_back(n / c.parts[i]);
   }

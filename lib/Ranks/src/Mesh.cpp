@@ -119,9 +119,11 @@ Status attach(astra_mesh &m, astra_runtime *runtime, const astra_bundle *bundle,
     if (isCollective(name))
       if (Status s = addCollective(m, runtime, name, diag)) return s;
   int32_t R = m.ranks->engine.ranks;
+  if (R > 1 && m.mesh.shards == 1 && !*m.axes)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "the bundle has no mesh: one rank runs it, and there are %d", R);
   if (m.mesh.shards % R)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "%d ranks do not divide the %lld shards of the bundle's mesh%s%s", R,
-                static_cast<long long>(m.mesh.shards), *m.axes ? " " : ", which has none", m.axes);
+                static_cast<long long>(m.mesh.shards), *m.axes ? " " : "", m.axes);
   return ASTRA_OK;
 }
 
