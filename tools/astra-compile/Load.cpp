@@ -5,7 +5,6 @@
 #include "Npy.h"
 #include "Weights.h"
 #include "astra/IR/Text.h"
-#include "astra/IR/Verify.h"
 #include "astra/Import/StableHLO.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -84,10 +83,6 @@ static Expected<Module> loadText(const Job &job) {
   ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(job.model);
   if (!text) return createFileError(job.model, text.getError());
   Expected<Module> m = parse((*text)->getBuffer(), job.model);
-  if (m)
-    if (Error e = verify(*m, m->stage)) return std::move(e);
-  if (m)
-    if (Error e = verifyPrograms(*m)) return std::move(e);
   if (m && !job.taps.empty())
     if (Error e = keepTaps(*m, job.taps)) return std::move(e);
   return m;

@@ -200,7 +200,6 @@ static int run(const std::string &file) {
     if (p.standard && p.gives) m->stage = std::max(m->stage, *p.gives);
   }
   if (auto e = verify(*m, m->stage)) return failure(file + ": " + llvm::toString(std::move(e)));
-  if (auto e = verifyPrograms(*m)) return failure(file + ": error: " + llvm::toString(std::move(e)));
   PrintOptions form;
   form.data = !o.noData;
   form.types = !o.noTypes;

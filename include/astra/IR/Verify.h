@@ -12,10 +12,6 @@ namespace astra {
 /// their inputs; functions closed and called with what they take; state updates of the state's type.
 llvm::Error verify(const Module &m, Stage stage);
 
-/// That no two programs of a kernel store one element by a place, shown for all sizes: what is neither shown nor
-/// refuted is refused too. For modules that come as text; the kernel language proves its own before it makes them.
-llvm::Error verifyPrograms(const Module &m);
-
 /// Kernel or Expanded: a `sink` of stores. Ranges have one node per axis number, fold ranges are closed, a store
 /// depends on at most one parallel range.
 llvm::Error verifyKernel(UOpRef sink, Stage stage);
