@@ -130,19 +130,12 @@ GateProgram::GateProgram(UOpRef gate) : gate(gate) {
   }
 }
 
-std::optional<int64_t> GateProgram::number(UOpRef x, int64_t lane, Value value) const {
+std::optional<int64_t> GateProgram::number(UOpRef from, int64_t lane, Value value) const {
+  UOpRef x = elementOf(from, lane);
   if (x->isIndex()) return numbers.find(x)->second.at(value);
   switch (x->op) {
   case Op::Const: return x->dtype == DType::I32 ? int64_t(int32_t(x->ints[0])) : x->ints[0];
   case Op::FromIndex: return number(x->src[0], 0, value);
-  case Op::Splat: return number(x->src[0], 0, value);
-  case Op::Lanes: return number(x->src[0], lane + x->ints[0], value);
-  case Op::Stack:
-    for (UOpRef part : x->src) {
-      if (lane < lanesOf(part)) return number(part, lane, value);
-      lane -= lanesOf(part);
-    }
-    return std::nullopt;
   case Op::Add:
   case Op::Sub: {
     auto a = number(x->src[0], lane, value), b = number(x->src[1], lane, value);
@@ -153,17 +146,10 @@ std::optional<int64_t> GateProgram::number(UOpRef x, int64_t lane, Value value) 
   }
 }
 
-bool GateProgram::holds(UOpRef g, int64_t lane, Value value) const {
+bool GateProgram::holds(UOpRef from, int64_t lane, Value value) const {
+  UOpRef g = elementOf(from, lane);
   switch (g->op) {
   case Op::Const: return g->ints[0];
-  case Op::Splat: return holds(g->src[0], 0, value);
-  case Op::Lanes: return holds(g->src[0], lane + g->ints[0], value);
-  case Op::Stack:
-    for (UOpRef part : g->src) {
-      if (lane < lanesOf(part)) return holds(part, lane, value);
-      lane -= lanesOf(part);
-    }
-    return true;
   case Op::And: return holds(g->src[0], lane, value) && holds(g->src[1], lane, value);
   case Op::Or: return holds(g->src[0], lane, value) || holds(g->src[1], lane, value);
   case Op::Lt:

@@ -13,8 +13,6 @@
 
 namespace astra {
 
-inline int64_t lanesOf(UOpRef x) { return x->rank() ? x->shape[0]->constIndex().value_or(1) : 1; }
-
 /// Some alternatives, one of which holds, each a list of what is not negative then.
 using Alternatives = llvm::SmallVector<Inequalities::Facts, 1>;
 

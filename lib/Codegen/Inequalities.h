@@ -20,6 +20,10 @@
 
 namespace astra {
 
+inline int64_t lanesOf(UOpRef x) { return x->rank() ? x->shape[0]->constIndex().value_or(1) : 1; }
+/// The value that a lane of x is, through splats, stacks and lanes of others; `lane` becomes its lane there.
+UOpRef elementOf(UOpRef x, int64_t &lane);
+
 class Inequalities {
 public:
   struct Term {

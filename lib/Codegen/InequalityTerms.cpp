@@ -100,22 +100,22 @@ uint32_t Inequalities::add(Atom a) {
   return atoms.size() - 1;
 }
 
-Poly Inequalities::inMemory(UOpRef x, int64_t lane, DType as) {
-  for (;;) { // the one lane of it
+UOpRef astra::elementOf(UOpRef x, int64_t &lane) {
+  for (;;) {
     if (x->op == Op::Splat || (x->op == Op::Lanes && (lane += x->ints[0], true)))
       x = x->src[0], lane = x->rank() ? lane : 0;
     else if (x->op == Op::Stack) {
-      for (UOpRef part : x->src) {
-        int64_t n = part->rank() ? part->shape[0]->constIndex().value_or(1) : 1;
-        if (lane < n) {
-          x = part;
-          break;
-        }
-        lane -= n;
-      }
+      const auto *part = x->src.begin();
+      for (; part != x->src.end() && lane >= lanesOf(*part); ++part) lane -= lanesOf(*part);
+      if (part == x->src.end()) return x;
+      x = *part;
     } else
-      break;
+      return x;
   }
+}
+
+Poly Inequalities::inMemory(UOpRef x, int64_t lane, DType as) {
+  x = elementOf(x, lane);
   auto [it, fresh] = loaded.try_emplace({x, lane, as});
   if (fresh) it->second = atom(add({Kind::Free, -most, most, {}, {}}));
   return it->second;

@@ -15,6 +15,7 @@
 // What is stored moves twice, as its line is read first, unless it goes past the caches. A launch that touches no more
 // than the cache holds brings nothing.
 #include "astra/Codegen/Cost.h"
+#include "../Inequalities.h"
 #include "../SmallFloat.h"
 #include "astra/IR/Index.h"
 #include "astra/Rewrite/Rewrite.h"
@@ -92,8 +93,8 @@ public:
     }
     for (const Inst &i : l.insts)
       if (!take(i)) return std::nullopt;
-    double held[] = {double(t.l1Bytes), double(t.l2Bytes), double(t.l3Bytes)}, a_cycle[] = {s.l2, s.l3, s.memory};
-    for (size_t n = 0; n < 3; ++n) cost.cycles[size_t(CostTerm::L2) + n] = brought(root, held[n]) / a_cycle[n];
+    double held[] = {double(t.l1Bytes), double(t.l2Bytes), double(t.l3Bytes)}, aCycle[] = {s.l2, s.l3, s.memory};
+    for (size_t n = 0; n < 3; ++n) cost.cycles[size_t(CostTerm::L2) + n] = brought(root, held[n]) / aCycle[n];
     return cost;
   }
 
@@ -135,10 +136,9 @@ private:
     }
     return sum / double(points);
   }
-  static int64_t lanesIn(UOpRef x) { return x->rank() ? x->shape[0]->constIndex().value_or(1) : 1; }
   /// Registers of a value.
   double vectors(UOpRef x) const {
-    double bytes = double(lanesIn(x)) * std::max(1u, byteSize(x->dtype));
+    double bytes = double(lanesOf(x)) * std::max(1u, byteSize(x->dtype));
     return x->rank() ? std::ceil(bytes / t.vectorBytes) : 1;
   }
   void add(CostTerm term, double cycles) { cost[term] += times * cycles; }
@@ -225,7 +225,7 @@ void Walk::define(UOpRef x) {
 void Walk::access(UOpRef x) {
   UOpRef buffer = x->src[0], place = x->indices()[0], value = x->op == Op::Store ? x->src[1] : x;
   Touched a{buffer->ints[0],
-            double(lanesIn(value)) * byteSize(value->dtype),
+            double(lanesOf(value)) * byteSize(value->dtype),
             x->op == Op::Store && !k.nonTemporal ? 2.0 : 1.0,
             {}};
   double nearest = 1e18; // the least step between two executions, in bytes
