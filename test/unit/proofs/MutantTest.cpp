@@ -1,6 +1,7 @@
 //===- MutantTest.cpp: the prover refuses false rows -----------------------===//
 // A proof that does not look at its row passes whatever the row says. So each row is changed by one step at a time, and
-// whatever a run at small values refutes, the prover must refuse. The verdicts are the runs'; no list is kept.
+// whatever a run at small values refutes, the prover must refuse. The verdicts are the runs'; no list is kept. Of rows
+// of integers, which a solver takes longest for, a third is asked about unless ASTRA_NIGHTLY is set.
 #include "Mutants.h"
 #include "Prove.h"
 #include "llvm/ADT/STLExtras.h"
@@ -47,12 +48,13 @@ TEST(Mutants, OfSymbolicIntegersAreRefused) {
 
 TEST(Mutants, OfIntegersAreRefused) {
   Tally tally;
+  unsigned row = 0, step = std::getenv("ASTRA_NIGHTLY") ? 1 : 3;
   forRows([&](const Rule &r) {
     bool complements = false; // a bool has no neg, which is what a mutant makes of not
     for (unsigned i = 0; i < r.left.size; ++i) complements |= r.left.nodes[i].op == Op::Not;
     Rule integers = r;
     integers.soundness.types &= SignedTypes | UnsignedTypes | (complements ? 0 : BoolType);
-    if (integers.soundness.types & (SignedTypes | UnsignedTypes))
+    if (integers.soundness.types & (SignedTypes | UnsignedTypes) && row++ % step == 0)
       refuseFalse(integers, r.guard.size ? 6 : 2, tally, [](const Rule &m) { return runTerms(m, false); });
   });
   printf("%u rows, %u mutants, %u of them false\n", tally.rows, tally.asked, tally.falseOnes);

@@ -85,6 +85,7 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   astra_allocator hooks = memory.hooks();
   astra_runtime_options ro = ASTRA_INIT(astra_runtime_options);
   ro.allocator = &hooks;
+  float number = 1; // outlives the streams that copy it
   Runtime runtime;
   Device device;
   Pool pool;
@@ -123,7 +124,6 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   MAY(astra_stream_init(stream.out(), device, &diag));
   MAY(astra_stream_init(second.out(), device, &diag));
   MAY(astra_buffer_init_on(mine.out(), pool, stream, 1000, &diag));
-  float number = 1;
   MAY(astra_stream_write(stream, x, 0, &number, sizeof number, promise.out(), &diag));
   MAY(astra_stream_read(stream, &number, x, 0, sizeof number, nullptr, &diag));
   FINE(astra_promise_wait(promise, &diag));
