@@ -5,6 +5,7 @@ Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment l
               // case: n=1 param:w     a param that the caller replaces
               // case: entry:init; n=1 another entry than the first
               // case: n=7 specials    infinities and NaNs among the floats of inputs and params
+              // case: n=7 tiny        floats whose products are about the least normal one of f32; of f16 about its own
               // case: n=1 runs:thin   a kernel whose name has `thin` runs; avoids:thin, none does
               // in-place: s t         these states are updated without a copy
               // variants: 2           some launch has so many variants
@@ -96,6 +97,18 @@ def with_specials(rng, dtype, array):
         for place, pattern in zip(rng.permutation(flat.size), patterns):
             flat[place] = pattern
     return array
+
+
+def tiny(rng, dtype, array):
+    """The array with floats times 2^-70 to 2^-57, so that products of two are about 2^-126; of f16 times 2^-18 to 2^-11."""
+    low, high = (-18, -10) if dtype == "f16" else (-70, -56)
+    exponents = rng.integers(low, high, array.shape)
+    if dtype == "bf16":
+        return (np.ldexp((array.astype(np.uint32) << 16).view(np.float32), exponents).view(np.uint32) >> 16).astype(np.uint16)
+    return np.ldexp(array, exponents) if dtype in ("f16", "f32", "f64") else array
+
+
+KINDS = {"specials": with_specials, "tiny": tiny}  # what a case may have done to its floats
 
 
 def is_canonical(dtype, array):
@@ -300,6 +313,13 @@ class Module:
                 raise Failure(f"{self.path}: state {name} of {size} bytes: {len(copies)} copies, arena {arena} bytes")
             self.moved[name] = [0, size]
 
+    @staticmethod
+    def array(rng, dtype, shape, kinds):
+        made = random_array(rng, dtype, shape)
+        for kind in kinds:
+            made = kind(rng, dtype, made)
+        return made
+
     def run_case(self, number, text):
         """Calls with the evaluator and with every machine; the states go from call to call in files."""
         rng = np.random.default_rng(zlib.crc32(f"{self.path.name} {number}".encode()))
@@ -309,21 +329,21 @@ class Module:
             entries = [v[6:] for v in call.split() if v.startswith("entry:")]
             self.entry = next(e for e in self.manifest["entries"] if not entries or e["name"] == entries[0])
             params = [v[6:] for v in call.split() if v.startswith("param:")]
-            special = with_specials if "specials" in call.split() else lambda rng, dtype, array: array
+            kinds = [make for word, make in KINDS.items() if word in call.split()]
             dims = {d["name"]: int(values[d["name"]]) for d in self.manifest["dims"] if d["name"] in values}
             here = self.folder / f"{number}.{step}"
             here.mkdir()
             given = []
             for t in self.entry["inputs"]:
                 shape = [evaluate(e, dims) for e in t["shape"]]
-                array = special(rng, t["dtype"], random_array(rng, t["dtype"], shape))
+                array = self.array(rng, t["dtype"], shape, kinds)
                 if t["name"] in values and not shape:
                     array = np.array(values[t["name"]]).astype(DTYPES[t["dtype"]])
                 np.save(here / f"{t['name']}.npy", array)
                 given.append(f"--input={t['name']}={here / t['name']}.npy")
             for p in self.manifest["params"]:
                 if p["name"] in params:
-                    array = special(rng, p["dtype"], random_array(rng, p["dtype"], p["shape"]))
+                    array = self.array(rng, p["dtype"], p["shape"], kinds)
                     np.save(here / f"{p['name']}.npy", array)
                     given.append(f"--param={p['name']}={here / p['name']}.npy")
             by_shape = {b["dim"] for b in self.entry["binds"] + self.entry["multiples"]}
