@@ -80,6 +80,13 @@ def main():
     sys.stderr.write(scale.stderr)
     rows = [line.split(" |")[0] for line in scale.stdout.splitlines()]  # what a row is of: 80 may be a speed too
     check(scale.returncode == 0 and rows.count("| 80") == 2 and rows.count("| 1024") == 1, "bench/scale.py measures its smallest graphs, and batch and length")
+    with tempfile.TemporaryDirectory() as folder:
+        # Of the same bundle; how fast the rows are, and so the exit code, is not looked at.
+        for words in (["--keep", f"{folder}/kept.astra"], ["--against", f"{folder}/kept.astra"]):
+            odd = subprocess.run([sys.executable, ROOT / "bench/odd.py", "--only=argmax|f16 to f32", "--rounds=1", f"--build={sys.argv[1]}", *words], capture_output=True, text=True)
+            sys.stderr.write(odd.stderr)
+            check(odd.stdout.count("argmax of") == 4 and odd.stdout.count("f16 to f32") == 1, f"bench/odd.py {words[0]} measures the rows that are named")
+        check("5 rows: geometric mean" in odd.stdout, "and says how the two compare")
     import measure
 
     record, right = {"peers": {}}, np.array([1.0, 2.0], np.float32)
