@@ -171,4 +171,18 @@ UOpRef einsum(Composer &b, llvm::StringRef text, llvm::ArrayRef<UOpRef> values) 
   return !z ? nullptr : truths ? b.bin(Op::Ne, z, 0.0) : b.cast(z, t);
 }
 
+UOpRef einsumAndCost(Composer &b, llvm::StringRef text, llvm::ArrayRef<UOpRef> operands, std::string &cost) {
+  std::vector<Dims> shapes;
+  for (UOpRef x : operands) {
+    if (!x) return nullptr;
+    shapes.emplace_back(x->shape.begin(), x->shape.end());
+  }
+  std::optional<EinsumPlan> plan = einsumPlan(b, text, shapes);
+  if (!plan) return nullptr;
+  if (operands.size() > 2)
+    cost = plan->text + ": products " + costText(plan->cost.flops) + " (at once " + costText(plan->naive) +
+           "), largest intermediate " + costText(plan->cost.largest);
+  return einsum(b, plan->text, operands);
+}
+
 } // namespace astra::compose

@@ -166,7 +166,8 @@ std::optional<EinsumText> readEinsum(Composer &b, llvm::StringRef text, llvm::Ar
   llvm::SmallVector<llvm::StringRef, 4> parts;
   equation.take_front(arrow).split(parts, ',');
   if (parts.size() != shapes.size())
-    b.fail("the equation has " + llvm::Twine(parts.size()) + " operands, the node " + llvm::Twine(shapes.size()));
+    b.fail("the equation has " + llvm::Twine(parts.size()) + " operands, and " + llvm::Twine(shapes.size()) +
+           " are given");
   std::vector<Term> terms;
   for (llvm::StringRef part : parts)
     if (std::optional<Term> term = b.failed() ? std::nullopt : parseTerm(b, part)) terms.push_back(*term);

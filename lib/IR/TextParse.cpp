@@ -404,11 +404,22 @@ private:
 };
 } // namespace
 
-llvm::Expected<Module> astra::parse(StringRef text, StringRef fileName) {
+static llvm::Expected<Module> parseWith(StringRef text, StringRef fileName, TextWords *words,
+                                        std::vector<std::string> *notes) {
   Module m;
   ModuleParser p(m, text, fileName);
+  p.words = words;
+  p.notes = notes;
   if (!p.module()) return p.takeError();
   return m;
+}
+
+llvm::Expected<Module> astra::parse(StringRef text, StringRef fileName) {
+  return parseWith(text, fileName, nullptr, nullptr);
+}
+llvm::Expected<Module> astra::parse(StringRef text, StringRef fileName, TextWords &words,
+                                    std::vector<std::string> *notes) {
+  return parseWith(text, fileName, &words, notes);
 }
 
 llvm::Expected<std::vector<UOpRef>> astra::parseListing(Context &c, StringRef text, StringRef fileName) {

@@ -78,11 +78,13 @@ bool Parser::statement() {
   StringRef mnemonic;
   if (!identifier("an op", mnemonic)) return false;
   if (mnemonic == "index") return index(value) && define(name, value);
+  const bool isComposite = words && words->attributes(mnemonic);
   auto op = opNamed(mnemonic);
-  if (!op) return fail(word.at, "no op is called " + mnemonic);
-  if (*op == Op::Func || *op == Op::Dim || *op == Op::Arg)
+  if (!op && !isComposite) return fail(word.at, "no op is called " + mnemonic);
+  if (op == Op::Func || op == Op::Dim || op == Op::Arg)
     return fail(word.at, mnemonic + " is not a statement: it has a declaration of its own");
-  bool ok = *op == Op::Contract   ? contract(word, value)
+  bool ok = isComposite           ? composite(word, value)
+            : *op == Op::Contract ? contract(word, value)
             : *op == Op::Reduce   ? reduce(word, value)
             : *op == Op::Extent   ? extent(word, value)
             : *op == Op::External ? external(word, value)
@@ -350,6 +352,66 @@ bool Parser::external(const Token &word, UOpRef &out) {
   llvm::append_range(ints, llvm::ArrayRef(encode(s)).drop_front(3));
   llvm::append_range(src, extentsOf(s));
   return make(word.at, out, Op::External, src, ints, name);
+}
+
+/// A word, a string, an integer, or a list of these in [] or (), which is put down as Python writes it.
+bool Parser::writtenValue(std::string &out, unsigned depth) {
+  if (depth > 8) return fail("lists are nested too deeply");
+  for (auto [open, close] : {std::pair("[", "]"), std::pair("(", ")")}) {
+    if (!accept(open)) continue;
+    out += open;
+    for (bool more = true; !accept(close);) {
+      if (!more) return missing(llvm::Twine("expected , or ") + close);
+      if (!writtenValue(out, depth + 1)) return false;
+      more = accept(",");
+      out += more ? tok.isMark(close) ? "," : ", " : "";
+    }
+    out += close;
+    return true;
+  }
+  if (!tok.is(Kind::Identifier) && !tok.is(Kind::Number) && !tok.is(Kind::String))
+    return missing("expected a word, a number or a list, " + found());
+  out += unquote(tok.text);
+  next();
+  return true;
+}
+
+/// WORD "..." NAME=VALUE ... operands : type
+bool Parser::composite(const Token &word, UOpRef &out) {
+  std::string said, note;
+  const Token text = tok;
+  if (!string(("what " + word.text + " computes").str().c_str(), said)) return false;
+  SmallVector<StringRef, 3> left(*words->attributes(word.text));
+  while (attributeFollows()) {
+    auto at = llvm::find(left, tok.text);
+    if (at == left.end())
+      return fail(llvm::is_contained(*words->attributes(word.text), tok.text)
+                      ? tok.text + " is given twice"
+                      : word.text + " has no attribute " + tok.text);
+    left.erase(at);
+    said += " " + tok.text.str() + "=";
+    next();
+    next(); // the name and =
+    if (!writtenValue(said)) return false;
+  }
+  SmallVector<UOpRef, 8> src;
+  do
+    if (!operand(src.emplace_back())) return false;
+  while (accept(","));
+  DType t;
+  SmallVector<UOpRef, 6> shape;
+  const char *at;
+  if (!annotation(t, shape, at)) return false;
+  const size_t before = c.size();
+  auto made = words->make(c, word.text, said, src, note);
+  if (!made) return fail(text.at, word.text + ": " + llvm::toString(made.takeError()));
+  if (c.takeOverflow()) return fail(text.at, word.text + ": a symbolic integer leaves 62 bits or 2^14 terms");
+  out = *made;
+  const std::string line = std::to_string(lineOf(word.at));
+  for (size_t id = before; origins && id < c.size(); ++id)
+    if (UOpRef x = c.node(id); !x->isIndex()) origins->add(x, "line " + line);
+  if (notes && !note.empty()) notes->push_back((fileName + ":" + line + ": " + word.text + " " + note).str());
+  return typeAfter(out, t, shape, at);
 }
 
 bool Parser::reduce(const Token &word, UOpRef &out) {

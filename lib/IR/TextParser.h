@@ -7,6 +7,7 @@
 #include "astra/IR/Contract.h"
 #include "astra/IR/Fields.h"
 #include "astra/IR/Module.h"
+#include "astra/IR/TextWords.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -85,6 +86,8 @@ public:
   llvm::StringMap<UOpRef> globals, functions;
   std::vector<UOpRef> made; // by statements, in order
   Origins *origins = nullptr;
+  TextWords *words = nullptr;
+  std::vector<std::string> *notes = nullptr;
 
 protected:
   struct Attribute {
@@ -106,6 +109,8 @@ protected:
   bool reduce(const Token &op, UOpRef &out);
   bool extent(const Token &op, UOpRef &out);
   bool external(const Token &op, UOpRef &out);
+  bool composite(const Token &word, UOpRef &out);
+  bool writtenValue(std::string &out, unsigned depth = 0);
   bool generic(const Token &word, Op op, UOpRef &out);
   bool attributes(std::vector<Attribute> &list);
   bool attribute(Attribute &a);

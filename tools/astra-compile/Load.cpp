@@ -4,7 +4,7 @@
 #include "Compile.h"
 #include "Npy.h"
 #include "Weights.h"
-#include "astra/IR/Text.h"
+#include "astra/Compose/TextWords.h"
 #include "astra/Import/StableHLO.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -71,7 +71,7 @@ static Expected<Module> loadLanguageModel(const Job &job, std::vector<std::strin
   return importLanguageModel(job.model, options);
 }
 
-static Expected<Module> loadText(const Job &job) {
+static Expected<Module> loadText(const Job &job, std::vector<std::string> &notes) {
   if (!job.constants.empty())
     return createStringError("--constant is for the inputs of an ONNX or StableHLO model: write a param into " +
                              job.model);
@@ -82,7 +82,7 @@ static Expected<Module> loadText(const Job &job) {
         job.model.c_str(), job.dims.front().name.c_str());
   ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(job.model);
   if (!text) return createFileError(job.model, text.getError());
-  Expected<Module> m = parse((*text)->getBuffer(), job.model);
+  Expected<Module> m = compose::parseText((*text)->getBuffer(), job.model, &notes);
   if (m && !job.taps.empty())
     if (Error e = keepTaps(*m, job.taps)) return std::move(e);
   return m;
@@ -97,7 +97,7 @@ Expected<Module> astra::loadModel(const Job &job, std::vector<std::string> &note
   Expected<Module> m = isLanguageModel(job.model) ? loadLanguageModel(job, notes)
                        : extension == ".onnx"     ? loadONNX(job, *weights, notes)
                        : extension == ".mlir"     ? loadStableHLO(job)
-                                                  : loadText(job);
+                                                  : loadText(job, notes);
   if (!m) return m.takeError();
   if (!job.weights.empty()) {
     Expected<std::string> said = setWeights(*m, *weights, job.keptWeights);

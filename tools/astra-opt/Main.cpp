@@ -8,6 +8,7 @@
 #include "OutputFile.h"
 #include "OwnKernels.h"
 #include "StandardOutput.h"
+#include "astra/Compose/TextWords.h"
 #include "astra/IR/Text.h"
 #include "astra/Pipeline/Passes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -24,7 +25,7 @@ struct Settings {
   std::string output = "-", startAt, stopAfter;
   std::vector<std::string> passes, printAfter, own;
   bool standard = false, verifyEach = false, timePasses = false, traceRules = false, noData = false, noTypes = false,
-       listPasses = false, eval = false, roundTrip = false;
+       listPasses = false, paths = false, eval = false, roundTrip = false;
   int64_t ruleLimit = -1;
   bool kernel = false;
   std::string kernels, target = "cpu:x86-64-v3", emit = "listing", crashRepro;
@@ -54,6 +55,9 @@ tool::Program describeProgram(Settings &s) {
       {"trace-rules", "", "prints each rule applied to standard error", flag(s.traceRules)},
       {"no-data", "", "prints no bytes of parameters and states", flag(s.noData)},
       {"no-types", "", "prints no types that can be inferred", flag(s.noTypes)},
+      {"paths", "",
+       "prints in which order each einsum of three operands or more is contracted, and its cost, to standard error",
+       flag(s.paths)},
       {"crash-repro", "FILE", "keeps the module and the passes left in FILE while they run, and after a failure",
        text(s.crashRepro)},
       ownKernels("own-kernels", s.own),
@@ -193,7 +197,10 @@ static int run(const std::string &file) {
 
   auto list = pipeline();
   if (!list) return tool::Usage;
-  auto m = parse((*buffer)->getBuffer(), file);
+  std::vector<std::string> notes;
+  auto m = compose::parseText((*buffer)->getBuffer(), file, &notes);
+  if (o.paths)
+    for (const std::string &note : notes) llvm::errs() << "// " << note << '\n';
   if (!m) return failure(llvm::toString(m.takeError()));
   for (const Pass &p : passes()) { // text that enters behind a pass is what that pass gives, whether it says so or not
     if (o.startAt.empty() || o.startAt == p.name) break;

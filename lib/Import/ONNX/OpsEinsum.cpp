@@ -1,4 +1,5 @@
 //===- OpsEinsum.cpp: Einstein sums ----------------------------------------===//
+#include "Lowering.h"
 #include "OpTable.h"
 #include "astra/Compose/Einsum.h"
 #include "onnx.pb.h"
@@ -10,7 +11,10 @@ namespace {
 void einsum(Node &n) {
   std::vector<UOpRef> operands;
   for (unsigned i = 0; i < n.numInputs(); ++i) operands.push_back(n.in(i));
-  n.give(einsum(n, n.stringAttr("equation", ""), operands));
+  std::string cost;
+  n.give(einsumAndCost(n, n.stringAttr("equation", ""), operands, cost));
+  std::vector<std::string> *notes = n.lowering.options.notes;
+  if (notes && !cost.empty() && !n.failed()) notes->push_back(n.scope.where + n.title() + ": " + cost);
 }
 
 constexpr Row rows[] = {

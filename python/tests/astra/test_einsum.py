@@ -2,6 +2,8 @@
 
 import os
 import random
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import astra
 from astra._evaluate import evaluate
 from astra._graph import current
 
+BIN = Path(__file__).resolve().parents[3] / "build/bin"
 NIGHTLY = bool(os.environ.get("ASTRA_NIGHTLY"))
 EXPRESSIONS = 20_000 if NIGHTLY else 1000
 COMPILED = 600 if NIGHTLY else 60
@@ -177,3 +180,55 @@ def test_bools():
 def test_refusals_are_sentences(given, sentence):
     with pytest.raises(astra.ArgumentError, match=sentence):
         given(astra.ones((3, 3)))
+
+
+TEXT_TYPES = {"float32": "f32", "complex64": "complex64", "float64": "f64", "complex128": "complex128", "int32": "i32"}
+TEXTS = [  # beside random ones: diagonals, traces, ellipses, permutations, scalars, slices, a bound
+    ("ii->i", [(4, 4)], ""),
+    ("iji->j", [(3, 5, 3)], ""),
+    ("ab,bc", [(3, 700), (700, 4)], ""),
+    ("ab,bc,cd->ad", [(3, 9), (9, 4), (4, 5)], "path=[(1, 2), (0, 1)]"),
+    ("ab,bc,cd->ad", [(3, 9), (9, 4), (4, 5)], "path=[(0, 1), (0, 1),]"),
+    ("...ij,...jk->...ik", [(2, 1, 3, 4), (5, 4, 2)], "path=[(0, 1)]"),
+    ("a,b,c->cab", [(2,), (3,), (4,)], ""),
+    ("abc,cde,efa->bdf", [(6, 3, 6), (6, 4, 6), (6, 2, 6)], "memory=40"),
+    ("abc,cde,efa->bdf", [(6, 3, 6), (6, 4, 6), (6, 2, 6)], "path=[(1, 2), (0, 1)] slices=ac"),
+    ("äö,öü->üä", [(2, 3), (3, 4)], ""),
+    (",ij,->ji", [(), (2, 3), ()], ""),
+    ("abcd->dbca", [(2, 3, 4, 5)], ""),
+    ("ij,ij,ij->", [(7, 300)] * 3, "path=[(0, 1, 2)]"),
+]
+
+
+@pytest.mark.skipif(not (BIN / "astra-opt").exists(), reason="there is no astra-opt")
+def test_the_text_form_means_the_same(tmp_path):
+    """%y = einsum "..." path=[...] in a .uop file: the evaluator and a bundle give the bytes of astra.einsum."""
+    rng, cases = np.random.default_rng(3), []
+    for number, (equation, shapes, words) in enumerate(TEXTS):
+        dtype = list(TEXT_TYPES)[number % 5]
+        xs = [(rng.integers(-9, 9, s) if dtype == "int32" else rng.standard_normal(s) + (1j * rng.standard_normal(s) if "complex" in dtype else 0)) for s in shapes]
+        cases.append((equation, [np.asarray(x).astype(dtype) for x in xs], words))
+    for seed in range(2000, 2400 if NIGHTLY else 2025):
+        equation, xs, options = made(seed)
+        plan = astra.einsum_path(equation, *xs, **options).text
+        cases.append((equation, xs, plan[plan.index("path=") :]))
+    lines, entries = [], []
+    for number, (equation, xs, words) in enumerate(cases):
+        for i, x in enumerate(xs):
+            of = TEXT_TYPES[x.dtype.name] + (str(list(x.shape)) if x.ndim else "")
+            lines.append(f'  param @x{number}_{i} : {of} = hex "{x.tobytes().hex()}"')
+        operands = ", ".join(f"@x{number}_{i}" for i in range(len(xs)))
+        entries.append(f'  entry @e{number}() -> (%y) {{\n    %y = einsum "{equation}" {words} {operands}\n  }}')
+    text = tmp_path / "einsums.uop"
+    text.write_text("module @m {\n" + "\n".join(lines + entries) + "\n}\n")
+    subprocess.run([BIN / "astra-compile", text, "-o", tmp_path / "m.astra", "--target=cpu:x86-64-v3", "--quiet"], check=True)
+    wrong = []
+    for number, (equation, xs, words) in enumerate(cases):
+        ours = astra.einsum(f"{equation} {words}".strip(), *xs).numpy()
+        for command in (["astra-opt", text, "--eval"], ["astra-run", tmp_path / "m.astra"]):
+            y = tmp_path / "y.npy"
+            subprocess.run([BIN / command[0], *command[1:], f"--entry=e{number}", "--output", f"y={y}"], check=True, stdout=subprocess.DEVNULL)
+            got = np.load(y)
+            if (got.dtype, got.shape, got.tobytes()) != (ours.dtype, ours.shape, ours.tobytes()):
+                wrong.append((command[0], equation, words))
+    assert not wrong

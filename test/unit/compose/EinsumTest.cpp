@@ -74,7 +74,7 @@ TEST_F(Einsum, RefusesWithASentence) {
   struct {
     const char *text, *sentence;
   } wrong[] = {
-      {"ij->ik", "the equation has 1 operands, the node 2"},
+      {"ij->ik", "the equation has 1 operands, and 2 are given"},
       {"ij,jk->iz", "axis 'z' of the result is in no operand"},
       {"i1,jk->i", "the part 'i1' of the equation is not letters with one ellipsis at most"},
       {"ij,jk\xff->i", "the part 'jk\xff' of the equation is not letters with one ellipsis at most"},
