@@ -3,6 +3,7 @@
 // Gives:    the module with them: parameters, states, inputs and outputs have shardings, taps a reshard behind them.
 // Does not: decide whether shardings agree (Partition.cpp).
 #include "astra/Distribute/Distribute.h"
+#include "astra/IR/ShardingRule.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/GlobPattern.h"
@@ -13,10 +14,11 @@ using llvm::StringRef;
 using llvm::Twine;
 
 namespace {
+constexpr size_t mostAlternatives = 64; // of braces in a pattern: *.{mean,squares}
+
 struct Rule {
   const ShardRule &given;
   llvm::GlobPattern pattern;
-  Sharding sharding;
   bool isUsed = false;
 };
 
@@ -29,11 +31,9 @@ struct Annotation {
   }
   Error read(llvm::ArrayRef<ShardRule> given) {
     for (const ShardRule &r : given) {
-      auto pattern = llvm::GlobPattern::create(r.pattern);
+      auto pattern = llvm::GlobPattern::create(r.pattern, mostAlternatives);
       if (!pattern) return wrong(r, "this is no pattern: " + llvm::toString(pattern.takeError()));
-      auto sharding = parseSharding(mesh, r.sharding);
-      if (!sharding) return wrong(r, llvm::toString(sharding.takeError()));
-      rules.push_back({r, *pattern, *sharding});
+      rules.push_back({r, *pattern});
     }
     return Error::success();
   }
@@ -49,17 +49,19 @@ struct Annotation {
   Error annotate(StringRef name, UOpRef x, Sharding &to, bool isStored) {
     Rule *r = ruleOf(name);
     if (!r) return Error::success();
-    if (r->sharding.axes.size() != x->rank())
+    auto sharding = shardingFor(mesh, r->given.sharding, x->shape);
+    if (!sharding) return wrong(r->given, llvm::toString(sharding.takeError()));
+    if (sharding->axes.size() != x->rank())
       return wrong(r->given, "'" + name + "' is " + typeText(x->dtype, x->shape) + ", of rank " + Twine(x->rank()) +
-                                 ", and this is of rank " + Twine(r->sharding.axes.size()));
-    if (r->sharding.gathered && !isStored)
+                                 ", and this is of rank " + Twine(sharding->axes.size()));
+    if (sharding->gathered && !isStored)
       return wrong(r->given,
                    "'" + name + "' is neither a parameter nor a state: those alone are stored cut and read whole");
     for (unsigned i = 0; i < x->rank(); ++i)
-      if (auto n = x->shape[i]->constIndex(); n && *n % mesh.count(r->sharding.axes[i]))
+      if (auto n = x->shape[i]->constIndex(); n && *n % mesh.count(sharding->axes[i]))
         return wrong(r->given, "axis " + Twine(i) + " of '" + name + "' has an extent of " + Twine(*n) + ", which " +
-                                   Twine(mesh.count(r->sharding.axes[i])) + " shards do not divide");
-    to = r->sharding;
+                                   Twine(mesh.count(sharding->axes[i])) + " shards do not divide");
+    to = std::move(*sharding);
     return Error::success();
   }
 };

@@ -5,6 +5,7 @@
 //           are combined between shards.
 #include "Partition.h"
 #include "astra/IR/Domain.h"
+#include "astra/IR/ShardingRule.h"
 #include "astra/IR/Text.h"
 
 using namespace astra;
@@ -64,7 +65,7 @@ bool Partition::passes(UOpRef n) {
 }
 
 bool Partition::reshard(UOpRef n) {
-  auto s = parseSharding(mesh, n->str);
+  auto s = shardingFor(mesh, n->str, n->shape);
   if (!s) return fail(n, llvm::toString(s.takeError()));
   if (s->axes.size() != n->rank())
     return fail(n, "to=\"" + n->str + "\" is of rank " + Twine(s->axes.size()) + ", the value is " +

@@ -4,6 +4,7 @@
 // Does not: check what a stage allows (Verify.cpp).
 #include "TextParser.h"
 #include "astra/IR/Safetensors.h"
+#include "astra/IR/ShardingRule.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -78,7 +79,7 @@ private:
     return true;
   }
   /// shard (data, -) gathered
-  bool sharding(Sharding &s) {
+  bool sharding(UOpRef x, Sharding &s) {
     if (!tok.isWord("shard")) return true;
     const char *from = tok.at;
     next();
@@ -88,10 +89,11 @@ private:
     while (!tok.isMark(")") && !tok.is(Kind::End) && !tok.isMark("{")) next();
     const char *end = tok.at;
     if (!expect(")")) return false;
-    auto parsed = parseSharding(m.mesh, StringRef(begin, end - begin + 1));
+    std::string text(begin, end + 1);
+    if (acceptWord("gathered")) text += " gathered";
+    auto parsed = shardingFor(m.mesh, text, x->shape);
     if (!parsed) return fail(begin, llvm::toString(parsed.takeError()));
     s = std::move(*parsed);
-    s.gathered = acceptWord("gathered");
     return true;
   }
   bool dim() {
@@ -125,14 +127,14 @@ private:
       p.kind = ParamKind::Fixed;
     else if (acceptWord("constant"))
       p.kind = ParamKind::Constant;
-    if (!declare(Op::Param, p.value) || !sharding(p.sharding)) return false;
+    if (!declare(Op::Param, p.value) || !sharding(p.value, p.sharding)) return false;
     if (tok.isMark("=") && !data(p.value, p.sharding, p.data, &p)) return false;
     m.params.push_back(std::move(p));
     return true;
   }
   bool state() {
     StateVar s;
-    if (!declare(Op::State, s.value) || !sharding(s.sharding)) return false;
+    if (!declare(Op::State, s.value) || !sharding(s.value, s.sharding)) return false;
     if (tok.isMark("=") && !data(s.value, s.sharding, s.initial, nullptr)) return false;
     m.states.push_back(std::move(s));
     return true;
@@ -283,7 +285,7 @@ private:
     Sharding s;
     if (!expect(":") || !type(d, shape) || !make(t.at, x, Op::Arg, shape, {index}, {}, d) || !define(t, x))
       return false;
-    if (e && !sharding(s)) return false;
+    if (e && !sharding(x, s)) return false;
     if (e) e->inputs.push_back({unquote(t.text), x, std::move(s)});
     return true;
   }
@@ -349,7 +351,7 @@ private:
     SmallVector<UOpRef, 6> shape;
     if (!tok.is(Kind::Local) || t.isNumbered()) return fail("expected an output: %name : TYPE");
     Sharding s;
-    if (!operand(x) || !annotation(d, shape, at) || !typeAfter(x, d, shape, at) || !sharding(s)) return false;
+    if (!operand(x) || !annotation(d, shape, at) || !typeAfter(x, d, shape, at) || !sharding(x, s)) return false;
     if (x->dtype == DType::Void) return fail(t.at, "this has no value");
     e.outputs.push_back({unquote(t.text), x, std::move(s)});
     return true;

@@ -7,6 +7,7 @@
 #include "astra/IR/Eval.h"
 #include "astra/IR/External.h"
 #include "astra/IR/Index.h"
+#include "astra/IR/ShardingRule.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -69,7 +70,7 @@ private:
     if (n->is(Op::Reshard)) {
       if (m.mesh.isEmpty()) return Error::success(); // it changes nothing there
       if (m.mesh.form != MeshForm::Whole) return fail(n, "it is of modules of whole tensors");
-      auto s = parseSharding(m.mesh, n->str);
+      auto s = shardingFor(m.mesh, n->str, n->shape);
       if (!s) return fail(n, llvm::toString(s.takeError()));
       return sharding(*s, n, "its value");
     }

@@ -22,9 +22,10 @@ PLAIN = {k: v for k, v in os.environ.items() if not re.match("ASTRA_|OMPI_|PMI_|
 PLAIN |= {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_btl_base_warn_component_unused": "0"}
 
 
-BATCH = ["--shard", "token=(data, -)", "--shard", "target=(data, -)"]
+BATCH = ["--shard", "{token,target}=(data, ...)"]
 DATA = ["--mesh=data=8", *BATCH]
-ZERO = ["--mesh=data=4", *BATCH, "--shard", "layers.*.qkv.weight.mean=(data, -)", "--shard", "layers.*.qkv.weight.squares=(data, -)"]
+ZERO = ["--mesh=data=4", *BATCH, "--shard", "*.{mean,squares}=(data?, ...)"]
+ZERO3 = ["--mesh=data=4", *BATCH, "--shard", "*.{weight,bias}=(data?, ...) gathered"]
 TENSOR = ["--mesh=data=2,model=2", *BATCH, "--shard", "layers.*.up.weight=(model, -)", "--shard", "layers.*.up.bias=(model)", "--shard", "layers.*.down.weight=(-, model)"]
 LAUNCH = "astra-launch"
 

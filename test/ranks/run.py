@@ -25,7 +25,7 @@ from pathlib import Path
 import checkpoints
 import faults
 import numpy as np
-from jobs import DATA, LAUNCH, PLAIN, ROOT, TENSOR, ZERO, Failure, Job, Machine, Skipped, expect, require
+from jobs import DATA, LAUNCH, PLAIN, ROOT, TENSOR, ZERO, ZERO3, Failure, Job, Machine, Skipped, expect, require
 
 # Of GPUs, whose kernels are run thread by thread here: gradients are scattered, weights gathered; biases are summed whole.
 GPU = ["--mesh=data=4", "--shard", "x=(data, -)", "--shard", "target=(data, -)", "--shard", "w.*=(data, -)"]
@@ -477,6 +477,7 @@ def cases(t):
     yield "engines do not calculate", t.no_arithmetic
     yield "data parallel", lambda: t.trains_alike("data", DATA, [(LAUNCH, 1), (LAUNCH, 2), (LAUNCH, 4), (LAUNCH, 8), ("Open MPI", 2), ("MPICH", 4), ("standard ABI", 2)])
     yield "optimizer states that are cut", lambda: t.trains_alike("zero", ZERO, [(LAUNCH, 1), (LAUNCH, 2), (LAUNCH, 4)])
+    yield "weights that are cut", lambda: t.trains_alike("zero3", ZERO3, [(LAUNCH, 1), (LAUNCH, 2), (LAUNCH, 4)])
     yield "data and tensor parallel", lambda: t.trains_alike("tensor", TENSOR, [(LAUNCH, 1), (LAUNCH, 2), (LAUNCH, 4)])
     yield "a run that goes on", t.goes_on
     yield "numbers and bundles that do not fit", t.wrong_numbers

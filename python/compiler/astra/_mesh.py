@@ -8,6 +8,7 @@ Keeps:    bits: a mesh decides them, not how many ranks run its shards (docs/dis
 from __future__ import annotations
 
 import operator
+import types
 from typing import Any, Sequence, Union
 
 from . import _core
@@ -16,7 +17,7 @@ from ._graph import current
 from ._tensor import Tensor, call, of_node
 from ._transforms import nodes_of, operand
 
-Axis = Union[str, None, Sequence[str]]
+Axis = Union[str, None, Sequence[str], "types.EllipsisType"]
 
 
 class Mesh:
@@ -75,18 +76,20 @@ def sharding_text(axes: Sequence[Axis]) -> str:
     """"(data, -)" of ("data", None)."""
     names = []
     for a in axes:
-        if not (a is None or isinstance(a, str) or (isinstance(a, (tuple, list)) and a and all(isinstance(n, str) for n in a))):
-            raise ArgumentError(f"for each axis of a tensor there is a name of an axis of the mesh, several, or None; found {a!r}")
-        names.append("-" if a is None else a if isinstance(a, str) else "+".join(a))
+        if not (a is None or a is ... or isinstance(a, str) or (isinstance(a, (tuple, list)) and a and all(isinstance(n, str) for n in a))):
+            raise ArgumentError(f"for each axis of a tensor there is a name of an axis of the mesh, several, None, or one ... for all that are left; found {a!r}")
+        names.append("-" if a is None else "..." if a is ... else a if isinstance(a, str) else "+".join(a))
     return f"({', '.join(names)})"
 
 
 def shard(x: Any, *axes: Axis) -> Tensor:
-    """x, cut among shards from here on: for each of its axes the name of the mesh's axis that cuts it, or None. Where x is cut another
-    way, values are exchanged. It has a meaning in programs for a mesh (`Lowered.with_mesh`); elsewhere it changes nothing."""
+    """x, cut among shards from here on: for each of its axes the name of the mesh's axis that cuts it, or None; ... stands for as many
+    None as are left, "data?" cuts an axis that there is and that the shards divide. Where x is cut another way, values are exchanged. It has a meaning in programs for a mesh (`Lowered.with_mesh`); elsewhere it changes nothing."""
     x = operand(x)
-    if len(axes) != x.ndim:
-        raise ArgumentError(f"shard takes a name or None for each axis: there are {x.ndim}, and {len(axes)} are given")
+    rest = sum(a is ... for a in axes)
+    least = len(axes) - rest - (sum(isinstance(a, str) and a.endswith("?") for a in axes) if rest else 0)
+    if rest > 1 or (x.ndim < least if rest else x.ndim != least):
+        raise ArgumentError(f"shard takes a name or None for each axis, or one ... for those left: there are {x.ndim}, and {sharding_text(axes)} is given")
     graph = current()
     (node,) = nodes_of(graph, [x])
     return of_node(graph, call(graph.core.named, "reshard", node, sharding_text(axes)))

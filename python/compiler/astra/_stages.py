@@ -122,7 +122,7 @@ class Lowered:
 
     def with_mesh(self, mesh: Mesh, shardings: Mapping[str, Any] | None = None) -> Lowered:
         """The same for the shards of a mesh (`astra.mesh`; docs/distributed.md). shardings: by patterns of names of params, states,
-        inputs and outputs, how they are cut: "(data, -)", or a tuple as `astra.shard` takes it; the first that matches counts.
+        inputs and outputs, how they are cut: "(data, -)", "(data?, ...)", or a tuple as `astra.shard` takes it; the first that matches counts.
         `as_text("sharding")` of the result is the program of one shard."""
         if not isinstance(mesh, Mesh):
             raise ArgumentError(f"the mesh is {mesh!r}; expected what astra.mesh(data=4) gives")

@@ -36,8 +36,12 @@ def test_meshes():
         astra.mesh(stage=2).with_options(pipeline="stage,microbatches=0")
     with pytest.raises(astra.Error, match="axis 'data' has 0 shards"):
         astra.mesh(data=0)
-    with pytest.raises(astra.ArgumentError, match="shard takes a name or None for each axis: there are 2, and 1 are given"):
+    with pytest.raises(astra.ArgumentError, match=r"for each axis, or one ... for those left: there are 2, and \(data\) is given"):
         astra.shard(astra.zeros((2, 3)), "data")
+    with pytest.raises(astra.ArgumentError, match=r"there are 2, and \(..., data, ...\) is given"):
+        astra.shard(astra.zeros((2, 3)), ..., "data", ...)
+    with pytest.raises(astra.ArgumentError, match=r"there are 0, and \(data, ...\) is given"):
+        astra.shard(astra.zeros(()), "data", ...)
     with pytest.raises(astra.ArgumentError, match="found 3"):
         astra.shard(astra.zeros((2, 3)), 3, None)
 
@@ -46,6 +50,7 @@ def test_without_a_mesh_shard_changes_nothing():
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     assert np.array_equal(np.asarray(astra.shard(x, "data", None) + 1), x + 1)
     assert np.array_equal(np.asarray(astra.jit(lambda x: astra.shard(x, "data", None) * 2)(x)), x * 2)
+    assert np.array_equal(np.asarray(astra.jit(lambda x: astra.shard(x, "data?", ...) * astra.shard(x[0, 1], "data?", ...))(x)), x)
 
 
 def layer(x, w):
@@ -59,6 +64,8 @@ def test_a_program_of_one_shard():
     cut = lowered.with_mesh(astra.mesh(data=4), {"x": ("data", None)})
     text = cut.as_text("sharding")
     assert "x : f32[2, 6] shard (data, -)" in text and text.count("all_reduce") == 1
+    assert cut.with_mesh(astra.mesh(data=4), {"x": ("data?", ...)}).as_text("sharding") == text
+    assert lowered.with_mesh(astra.mesh(data=4), {"*": ("data?", ...)}).as_text("sharding") == text.replace("f32[6, 4])", "f32[6, 4] shard (-, -))")
     assert "shard" not in lowered.as_text("uop").replace("reshard", "")
     with pytest.raises(astra.Error, match="no parameter, state, input, output or named value matches"):
         lowered.with_mesh(astra.mesh(data=4), {"y*": ("data", None)})
@@ -124,7 +131,7 @@ def test_a_training_has_the_same_bytes_at_any_number_of_ranks(zero):
     example = {"x": np.zeros((1, 6), np.float32), "target": np.zeros((1,), np.int64)}
     shardings = {"x": "(data, -)", "target": "(data)"}
     if zero:  # weights are stored cut
-        shardings |= {"*.weight": "(data, -) gathered", "*.bias": "(data) gathered"}
+        shardings |= {"*.{weight,bias}": "(data, ...) gathered"}
     compiled = astra.compile_training(model, losses.cross_entropy, optim.sgd(lr=0.1), example, batch=16, target="native",
                                       mesh=astra.mesh(data=4), shardings=shardings)  # fmt: skip
     draw = np.random.default_rng(3)

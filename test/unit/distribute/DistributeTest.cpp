@@ -101,6 +101,15 @@ TEST(Parallel, Zero) {
   EXPECT_EQ(count(states.perShard, "all_gather"), 1u) << states.perShard;
   EXPECT_EQ(count(all.perShard, "reduce_scatter"), 2u) << all.perShard;
   EXPECT_EQ(count(all.perShard, "all_gather"), 2u) << all.perShard;
+  // One rule for weights, biases and moments of any rank.
+  Outcome any =
+      run(training("shard (..., data) gathered", "shard (data, ...) gathered", "shard (..., data?)"), batch());
+  EXPECT_EQ(all.perShard, any.perShard);
+  EXPECT_EQ(plain.shards.states, any.shards.states);
+  Outcome odd =
+      run(training("shard (data?, ...) gathered", "shard (data?, ...) gathered", "shard (data?, ...)"), batch());
+  EXPECT_EQ(plain.shards.states, odd.shards.states);
+  EXPECT_EQ(count(odd.perShard, "reduce_scatter"), 1u) << odd.perShard; // 6 rows of a weight stay whole
 }
 
 const char *mlp = R"uop(
