@@ -4,6 +4,7 @@
 // Keeps:    when one fails the others get time to say what they saw, then they are ended: none is left behind,
 //           and nothing of theirs in shared memory.
 // Does not: know what the ranks do, or start any on another machine (mpirun and srun do).
+#include "JobName.h"
 #include "Options.h"
 #include <cerrno>
 #include <chrono>
@@ -157,9 +158,11 @@ private:
               strsignal(WTERMSIG(status)));
   }
 
-  /// Shared memory that rank 0 has made and had no time to take the name of (lib/Ranks: Launch.cpp, Channels.cpp).
+  /// Shared memory that rank 0 has made and had no time to take the name of.
   static void forget(const std::string &job) {
-    shm_unlink(("/astra-" + std::to_string(getuid()) + "-" + job + "-").c_str());
+    astra::ranks::JobName name;
+    astra::ranks::nameJob(name, job.c_str(), nullptr);
+    shm_unlink(name);
   }
 
   /// What ranks that failed have left running: this program is the parent of those now.

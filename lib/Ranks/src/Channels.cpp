@@ -426,12 +426,10 @@ Status join(Shared &s, astra_diag *diag) {
 
 } // namespace
 
-Status astra::ranks::openShared(astra_engine *out, int32_t rank, int32_t ranks, const char *key, int32_t timeout,
+Status astra::ranks::openShared(astra_engine *out, int32_t rank, int32_t ranks, const char *name, int32_t timeout,
                                 astra_diag *diag) {
   if (ranks > int32_t(kMostRanks))
     return fail(diag, ASTRA_UNSUPPORTED, "%d ranks are more than the %u of one machine", ranks, kMostRanks);
-  char name[128];
-  snprintf(name, sizeof(name), "/astra-%s", key);
   auto *m = static_cast<Mapping *>(calloc(1, sizeof(Mapping)));
   if (!m) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the ranks");
   m->users.store(1);

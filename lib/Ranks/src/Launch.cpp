@@ -71,10 +71,7 @@ Status astra::ranks::readLaunch(Launch *out, astra_diag *diag) {
     char parent[16];
     snprintf(parent, sizeof(parent), "%d", int(getppid()));
     const char *first = row.key[0] ? getenv(row.key[0]) : parent, *second = row.key[1] ? getenv(row.key[1]) : nullptr;
-    snprintf(out->key, sizeof(out->key), "%u-%.40s-%.40s", unsigned(getuid()), first ? first : "",
-             second ? second : "");
-    for (char *c = out->key; *c; c++)
-      if (*c == '/') *c = '-';
+    nameJob(out->memory, first, second);
     return ASTRA_OK;
   }
   return ASTRA_OK;

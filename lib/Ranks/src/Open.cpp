@@ -95,7 +95,7 @@ Status openNamed(astra_engine *engine, const char *name, const Launch &launch, i
       return fail(diag, ASTRA_INVALID_ARGUMENT,
                   "%s started ranks on several machines, which share no memory: use an engine of MPI", launch.launcher);
     if (launch.ranks == 1) return *engine = kAlone, ASTRA_OK;
-    return openShared(engine, launch.rank, launch.ranks, launch.key, timeout, diag);
+    return openShared(engine, launch.rank, launch.ranks, launch.memory, timeout, diag);
   }
   if (!strncmp(name, "mpi", 3) && (!name[3] || name[3] == ':')) {
     Status s = openMpi(engine, name[3] ? name + 4 : getenv("ASTRA_MPI"), diag);

@@ -4,6 +4,7 @@
 // Keeps:    no global state, no exception; libstdc++ is used for headers only.
 #pragma once
 
+#include "JobName.h"
 #include "astra/ranks.h"
 #include <cstdlib>
 #include <cstring>
@@ -55,8 +56,8 @@ private:
 
 //===- Engines: Channels.cpp, Mpi.cpp, Nccl.cpp -----------------------------===//
 
-/// Shared memory of one machine. `key` names the job among those of the machine.
-Status openShared(astra_engine *out, int32_t rank, int32_t ranks, const char *key, int32_t timeout, astra_diag *diag);
+/// Shared memory of one machine, of this name.
+Status openShared(astra_engine *out, int32_t rank, int32_t ranks, const char *name, int32_t timeout, astra_diag *diag);
 /// The same memory among threads: all engines at once.
 Status openThreads(astra_engine *out, int32_t ranks, int32_t timeout, astra_diag *diag);
 /// An MPI library, `path` or, if that is null, those that Debian has.
@@ -75,7 +76,7 @@ struct Launch {
   int32_t local; ///< among the ranks of this machine; -1: not known
   bool oneMachine;
   bool mpi; ///< the launcher is MPI's
-  char key[96];
+  JobName memory;
 };
 Status readLaunch(Launch *out, astra_diag *diag);
 /// Whether the launcher says that a rank of the job has failed: one that had not come yet is missed by nobody else.
