@@ -8,6 +8,7 @@
 Takes:    the environment of a launcher; logical tensors, the same on every rank.
 Gives:    rank, size, sums; modules whose entries take and give logical tensors.
 Keeps:    every rank makes the same calls in the same order: a call of such a module, and reading its states, is of all ranks.
+          What ranks are given is compared before the first call of each entry, and where states are loaded.
           A process joins once, and leaves when the interpreter ends or `leave` is called.
 """
 
@@ -22,7 +23,8 @@ import numpy as np
 
 from . import _rt
 from ._convert import NARROW, NUMPY, as_input
-from ._errors import ClosedError, DTypeError, NotFoundError, ShapeError, refusal
+from ._errors import ClosedError, DeviceError, DTypeError, NotFoundError, ShapeError, refusal
+from ._hash import hash as digest
 from ._info import TensorInfo, results_class
 from ._module import Module, Source, load
 from ._tensor import Tensor
@@ -47,6 +49,22 @@ class World:
         most = int(sizes.max())
         everything = _rt.job_gather(bytes(data).ljust(most, b"\0")) if most else b""
         return [everything[i * most : i * most + int(n)] for i, n in enumerate(sizes)]
+
+    def require_same(self, given: Mapping[str, str]) -> None:
+        """Refuses, on every rank, what ranks were given differently: texts, such as `astra_rt.hash` of a value, by what a sentence
+        calls them. All ranks call it."""
+        if self.size == 1:
+            return
+        everyone = self.gather("\0".join(part for pair in given.items() for part in pair).encode())
+        if all(data == everyone[0] for data in everyone):
+            return
+        texts = [data.decode().split("\0") for data in everyone]
+        rows = [dict(zip(t[::2], t[1::2])) for t in texts]
+        for name in dict.fromkeys(name for row in rows for name in row):
+            others = [str(r) for r, row in enumerate(rows) if row.get(name) != rows[0].get(name)]
+            if others:
+                who = f"ranks {', '.join(others)} were" if len(others) > 1 else f"rank {others[0]} was"
+                raise refusal(DeviceError, "ASTRA_PEER_DIFFERS", f"{who} given another {name} than rank 0: give all ranks the same")
 
     def sum(self, array: Any) -> Any:
         """The sum of all ranks' arrays, element by element, on every rank: by a tree over the ranks. Unlike the sums of a bundle it
@@ -182,6 +200,7 @@ class MeshEntry:
         self._inputs = {i.name: _Cut(mesh, local, _INPUT, entry.name, i) for i in entry.inputs}
         self._outputs = [_Cut(mesh, local, _OUTPUT, entry.name, o) for o in entry.outputs]
         self._results: Any = results_class(tuple(o.info.name for o in self._outputs))
+        self._is_compared = False
 
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
@@ -193,8 +212,17 @@ class MeshEntry:
         """The logical outputs."""
         return tuple(c.logical for c in self._outputs)
 
+    def _compare(self, values: dict[str, Any]) -> None:
+        """Ranks that are given something else would compute what nobody asked for, or wait for each other."""
+        if self._is_compared or world().size == 1:
+            return
+        given = {f"input {n} of {self.name}": digest(as_input(x, self._inputs[n].info.dtype, f"input {n}")) for n, x in values.items()}
+        world().require_same({"entry": self.name, **given})
+        self._is_compared = True
+
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         cuts = list(self._inputs.values())
+        self._compare({**dict(zip(self._inputs, inputs)), **{n: x for n, x in named.items() if n in self._inputs}})
         given = [cuts[i].take(x, f"input {cuts[i].info.name}") if i < len(cuts) else x for i, x in enumerate(inputs)]
         named = {n: self._inputs[n].take(x, f"input {n}") if n in self._inputs else x for n, x in named.items()}
         if "out" in named and "out" not in self._inputs:
@@ -220,6 +248,7 @@ class MeshModule:
         bundle = _rt.open(path, data, 0)
         self._mesh = _rt.mesh(bundle)
         self.axes, self.shards, self.local_shards = self._mesh.describe()
+        world().require_same({f"dim {name}": str(n) for name, n in (dims or {}).items()})
         asked = [name for name, _, _, is_host, is_session in bundle.describe()["dims"] if is_host or is_session]
         own = {_DIM: self.local_shards} if _DIM in asked else {}
         self.local: Module = load(source, dims={**(dims or {}), **own} or None, **options)
@@ -277,7 +306,10 @@ class MeshModule:
         return {name: self._states[name].join(value) for name, value in own.items()}
 
     def load_state_dict(self, states: Mapping[str, Any], strict: bool = True) -> None:
-        """Sets states from logical tensors, as `Session.load_state_dict` does."""
+        """Sets states from logical tensors, as `Session.load_state_dict` does. All ranks call it."""
+        if world().size > 1:
+            known = {n: as_input(v, self._states[n].info.dtype, f"state {n}") for n, v in states.items() if n in self._states}
+            world().require_same({f"state {n}": digest(v) for n, v in known.items()})
         self.local.load_state_dict({n: self._states[n].take(v, f"state {n}") if n in self._states else v for n, v in states.items()}, strict)
 
     def save_states(self, path: str | os.PathLike[str]) -> None:

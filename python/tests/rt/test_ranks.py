@@ -141,6 +141,46 @@ except astra_rt.Error as error:
     assert launch(2, lost) == "ASTRA_PEER_LOST\n"
 
 
+def test_ranks_that_are_given_something_else(layers):
+    """Refused on all ranks, by the name of what differs, before anything is computed with it."""
+    program = """
+import sys
+import numpy as np
+import astra_rt
+from astra_rt import ranks
+world = ranks.init(timeout=20)
+odd = world.rank == 1
+ones = np.ones((16, 16), np.float32)
+try:
+    model = world.load(sys.argv[1], dims=None)
+    if sys.argv[2] == "states":
+        states = {n: np.asarray(t) for n, t in model.state_dict().items()}
+        model.load_state_dict({**states, "first.bias": states["first.bias"] + 1} if odd else states)
+    if sys.argv[2] == "values":
+        model.train_step(ones * (1 + odd), np.zeros(16, np.int64))
+    if sys.argv[2] == "rows":
+        model.train_step(x=ones[: 16 - 8 * odd], target=np.zeros(16 - 8 * odd, np.int64))
+    if sys.argv[2] == "seed":
+        model.init(np.uint32(world.rank))
+    if sys.argv[2] == "entry":
+        model.main(ones) if odd else model.train_step(ones, np.zeros(16, np.int64))
+    if sys.argv[2] == "own":
+        world.require_same({"option": str(world.rank // 2)})
+    if sys.argv[2] == "none":
+        model.main(ones)
+        sys.stdout.write(f"{model.main(ones * (1 + odd)).shape}\\n")  # later calls are not compared
+except astra_rt.Error as error:
+    sys.stdout.write(f"{world.rank} {error.status} {error}\\n")  # at once: ranks share the pipe
+"""
+    rows = {"states": "state first.bias", "values": "input x of train_step", "rows": "input x of train_step", "seed": "input seed of init", "entry": "entry"}
+    for what, name in rows.items():
+        said = sorted(launch(2, program, layers("mlp"), what).splitlines())
+        assert said == [f"{r} ASTRA_PEER_DIFFERS rank 1 was given another {name} than rank 0: give all ranks the same" for r in (0, 1)]
+    said = sorted(launch(4, program, layers("mlp"), "own").splitlines())
+    assert said == [f"{r} ASTRA_PEER_DIFFERS ranks 2, 3 were given another option than rank 0: give all ranks the same" for r in range(4)]
+    assert launch(2, program, layers("mlp"), "none") == "(16, 4)\n" * 2
+
+
 def test_an_index_of_several_files(layers, tmp_path):
     """What astra-train's ranks have written is read here, whole."""
     import astra_rt
