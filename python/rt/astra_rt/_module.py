@@ -97,7 +97,7 @@ class Session(_rt.Callable):
         return self._target  # type: ignore[no-any-return]
 
     def async_call(self, *inputs: Any, **named: Any) -> Future:
-        """Calls the main entry on a thread of the session; gives a Future at once: `await` it, or ask for its result().
+        """Begins a call of the main entry; gives a Future at once: `await` it, or ask for its result().
         Calls run in the order in which they were asked for. Inputs must stay as they are until the call has ended."""
         return self._worker.submit(self._main(), inputs, named)
 

@@ -1,9 +1,8 @@
 //===- Entry.cpp: calling an entry ----------------------------------------===//
 // See Entry.h.
-#include "Entry.h"
+#include "Calling.h"
 #include "Exchange.h"
 #include "Numpy.h"
-#include "Targets.h"
 
 #include <structmember.h>
 
@@ -11,7 +10,6 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
-#include <optional>
 
 using namespace astra::python;
 
@@ -27,59 +25,9 @@ PyObject *asyncCaller = nullptr; ///< (entry, args, kwargs) -> future
 PyTypeObject *entryType = nullptr;
 PyTypeObject *callableType = nullptr;
 
-struct Spec {
-  std::string name;
-  PyObject *key; ///< the name, interned
-  int32_t dtype;
-  int32_t ndim;
-};
-
-struct Output {
-  int64_t bound[ASTRA_MAX_RANK];
-  int32_t ndim;
-  uint64_t bytes;
-};
-
-/// What an entry's calls need, once for all of them.
-struct Core {
-  std::shared_ptr<SessionBox> session;
-  const astra_entry *entry = nullptr;
-  std::string name;
-  std::vector<Spec> inputs, outputs;
-  std::vector<Spec> hostDims;
-  std::vector<Output> bounds; ///< of the outputs for `shapes` and `dimsVersion`
-  std::vector<int64_t> shapes;
-  uint64_t dimsVersion = ~uint64_t(0);
-  PyObject *resultClass = nullptr; ///< of several outputs: names for a tuple; or null
-  PyObject *info = nullptr;        ///< what Python keeps with it
-  ~Core() {
-    for (auto *list : {&inputs, &outputs, &hostDims})
-      for (Spec &s : *list) Py_XDECREF(s.key);
-    Py_XDECREF(resultClass);
-    Py_XDECREF(info);
-  }
-};
-
 struct EntryObject {
   PyObject_HEAD VectorCall vectorCall;
   Core *core;
-};
-
-Core &coreOf(PyObject *entry) { return *reinterpret_cast<EntryObject *>(entry)->core; }
-
-/// The arguments, one for each input.
-struct Arguments {
-  size_t count;
-  Few<PyObject *> given; ///< borrowed
-  Few<PyObject *> held;  ///< references
-  Few<Described> described;
-  PyObject *out = nullptr; ///< borrowed: where the caller wants the outputs, or null
-  explicit Arguments(size_t n) : count(n), given(n), held(n), described(n) {
-    for (size_t i = 0; i < n; i++) given[i] = held[i] = nullptr;
-  }
-  ~Arguments() {
-    for (size_t i = 0; i < count; i++) Py_XDECREF(held[i]);
-  }
 };
 
 /// "x: f32, mask: bool", for sentences.
@@ -99,8 +47,7 @@ ptrdiff_t find(const std::vector<Spec> &specs, PyObject *key) {
 }
 
 /// Sorts arguments to inputs, and keywords of host dims to `dims`. False with an exception.
-bool sortArguments(const Core &c, PyObject *const *args, size_t numArgs, PyObject *names, Arguments &out,
-                   std::vector<std::pair<const char *, int64_t>> &dims) {
+bool sortArguments(const Core &c, PyObject *const *args, size_t numArgs, PyObject *names, Arguments &out, Dims &dims) {
   if (numArgs > out.count) {
     PyErr_Format(PyExc_TypeError, "%s() takes %zu inputs (%s) and %zu were given", c.name.c_str(), out.count,
                  listOf(c.inputs).c_str(), numArgs);
@@ -197,136 +144,141 @@ void compact(char *data, uint32_t bits, int32_t ndim, const int64_t *bound, cons
   }
 }
 
-/// A call while its session is locked.
-struct Running {
-  Core &core;
-  Arguments &arguments;
-  Targets *targets; ///< or null: all outputs are new tensors
-  Few<astra_tensor> inputs, outputs;
-  Few<astra_buffer *> buffers;
-  Few<Output> actual;
-  Diag diag;
+} // namespace
 
-  Running(Core &c, Arguments &a, Targets *t)
-      : core(c), arguments(a), targets(t), inputs(a.count), outputs(c.outputs.size()), buffers(c.outputs.size()),
-        actual(c.outputs.size()) {
-    for (size_t i = 0; i < c.outputs.size(); i++) buffers[i] = nullptr;
-  }
-  ~Running() {
-    for (size_t i = 0; i < core.outputs.size(); i++) astra_buffer_free(&buffers[i]);
-  }
+Core &astra::python::coreOf(PyObject *entry) { return *reinterpret_cast<EntryObject *>(entry)->core; }
+bool astra::python::isEntry(PyObject *object) { return Py_TYPE(object) == entryType; }
 
-  astra_status prepare() {
-    for (size_t i = 0; i < arguments.count; i++) inputs[i] = arguments.described[i].tensor;
-    if (astra_status s = findBounds(core, arguments, inputs.data(), diag)) return s;
-    for (size_t i = 0; i < core.outputs.size(); i++) {
-      const Output &o = core.bounds[i];
-      if (targets && targets->has(i)) { // the runtime looks at its shape
-        outputs[i] = targets->tensor(i);
-        continue;
-      }
-      if (astra_status s = astra_buffer_init(&buffers[i], core.session->loaded->device->pool, o.bytes, &diag)) return s;
-      outputs[i] = ASTRA_INIT(astra_tensor);
-      outputs[i].dtype = core.outputs[i].dtype, outputs[i].ndim = o.ndim, outputs[i].shape = o.bound;
-      if (core.session->loaded->device->host == core.session->loaded->device->device)
-        outputs[i].buffer = buffers[i];
-      else
-        outputs[i].data = astra_buffer_data(buffers[i]), outputs[i].data_bytes = o.bytes;
+astra_status Running::prepare(const Dims &dims) {
+  for (const auto &[name, value] : dims) {
+    core.session->dimsVersion++;
+    if (astra_status s = astra_session_set_dim(core.session->session, name, value, &diag)) return s;
+  }
+  for (size_t i = 0; i < arguments.count; i++) inputs[i] = arguments.described[i].tensor;
+  if (astra_status s = findBounds(core, arguments, inputs.data(), diag)) return s;
+  for (size_t i = 0; i < core.outputs.size(); i++) {
+    const Output &o = core.bounds[i];
+    if (targets && targets->has(i)) { // the runtime looks at its shape
+      outputs[i] = targets->tensor(i);
+      continue;
     }
-    return ASTRA_OK;
+    if (astra_status s = astra_buffer_init(&buffers[i], core.session->loaded->device->pool, o.bytes, &diag)) return s;
+    outputs[i] = ASTRA_INIT(astra_tensor);
+    outputs[i].dtype = core.outputs[i].dtype, outputs[i].ndim = o.ndim, outputs[i].shape = o.bound;
+    if (core.session->loaded->device->host == core.session->loaded->device->device)
+      outputs[i].buffer = buffers[i];
+    else
+      outputs[i].data = astra_buffer_data(buffers[i]), outputs[i].data_bytes = o.bytes;
   }
+  return ASTRA_OK;
+}
 
-  astra_status run() {
-    astra_call call = ASTRA_INIT(astra_call);
-    call.entry = core.entry;
-    call.inputs = inputs.data(), call.num_inputs = uint32_t(arguments.count);
-    call.outputs = outputs.data(), call.num_outputs = uint32_t(core.outputs.size());
-    call.flags = ASTRA_CALL_ALLOW_COPY;
-    astra_promise *promise = nullptr;
-    SessionBox &box = *core.session;
-    if (astra_status s = astra_session_submit(box.session, box.stream, &call, &promise, &diag)) return s;
-    astra_status s = astra_promise_wait(promise, &diag);
-    for (size_t i = 0; !s && i < core.outputs.size(); i++) {
-      s = astra_promise_output_shape(promise, uint32_t(i), actual[i].bound, &actual[i].ndim, &diag);
-      if (!s && !outputs[i].strides)
-        compact(static_cast<char *>(buffers[i] ? astra_buffer_data(buffers[i]) : outputs[i].data),
-                astra_dtype_bits(core.outputs[i].dtype), actual[i].ndim, core.bounds[i].bound, actual[i].bound);
-    }
-    astra_promise_free(&promise);
-    return s;
+astra_status Running::submit() {
+  astra_call call = ASTRA_INIT(astra_call);
+  call.entry = core.entry;
+  call.inputs = inputs.data(), call.num_inputs = uint32_t(arguments.count);
+  call.outputs = outputs.data(), call.num_outputs = uint32_t(core.outputs.size());
+  call.flags = ASTRA_CALL_ALLOW_COPY;
+  return astra_session_submit(core.session->session, core.session->stream, &call, &promise, &diag);
+}
+
+astra_status Running::collect() {
+  for (size_t i = 0; i < core.outputs.size(); i++) {
+    if (astra_status s = astra_promise_output_shape(promise, uint32_t(i), actual[i].bound, &actual[i].ndim, &diag))
+      return s;
+    if (!outputs[i].strides)
+      compact(static_cast<char *>(buffers[i] ? astra_buffer_data(buffers[i]) : outputs[i].data),
+              astra_dtype_bits(core.outputs[i].dtype), actual[i].ndim, core.bounds[i].bound, actual[i].bound);
   }
+  return ASTRA_OK;
+}
 
-  PyObject *result(size_t i) {
-    if (targets && targets->has(i)) return targets->result(i, actual[i].ndim, actual[i].bound);
-    astra_buffer *buffer = buffers[i];
-    buffers[i] = nullptr;
-    return tensorOf(core.session->loaded->device, buffer, core.outputs[i].dtype, actual[i].ndim, actual[i].bound);
-  }
-};
+PyObject *Running::result(size_t i) {
+  if (targets && targets->has(i)) return targets->result(i, actual[i].ndim, actual[i].bound);
+  astra_buffer *buffer = buffers[i];
+  buffers[i] = nullptr;
+  return tensorOf(core.session->loaded->device, buffer, core.outputs[i].dtype, actual[i].ndim, actual[i].bound);
+}
 
-PyObject *results(Core &c, Running &running) {
-  if (c.outputs.empty()) Py_RETURN_NONE;
-  if (c.outputs.size() == 1) return running.result(0);
-  PyObject *all = PyTuple_New(Py_ssize_t(c.outputs.size()));
-  for (size_t i = 0; all && i < c.outputs.size(); i++) {
-    PyObject *one = running.result(i);
+PyObject *Running::results() {
+  if (core.outputs.empty()) Py_RETURN_NONE;
+  if (core.outputs.size() == 1) return result(0);
+  PyObject *all = PyTuple_New(Py_ssize_t(core.outputs.size()));
+  for (size_t i = 0; all && i < core.outputs.size(); i++) {
+    PyObject *one = result(i);
     if (!one) Py_CLEAR(all);
     if (all) PyTuple_SetItem(all, Py_ssize_t(i), one);
   }
-  if (!all || !c.resultClass) return all;
-  PyObject *named = PyObject_CallFunctionObjArgs(c.resultClass, all, nullptr);
+  if (!all || !core.resultClass) return all;
+  PyObject *named = PyObject_CallFunctionObjArgs(core.resultClass, all, nullptr);
   Py_DECREF(all);
   return named;
 }
 
+bool astra::python::takeArguments(Core &c, PyObject *const *args, size_t numArgs, PyObject *names, Arguments &out,
+                                  std::optional<Targets> &targets, Dims &dims) {
+  if (!sortArguments(c, args, numArgs, names, out, dims) || !convert(c, out)) return false;
+  if (!out.out || out.out == Py_None) return true;
+  targets.emplace(c.outputs.size());
+  for (size_t i = 0; i < c.outputs.size(); i++) targets->name(i, c.outputs[i].key, c.outputs[i].dtype);
+  return targets->take(out.out, c.name.c_str());
+}
+
+bool astra::python::spread(PyObject *args, PyObject *kwargs, Few<PyObject *> &room, PyObject *&names) {
+  Py_ssize_t numArgs = PyTuple_Size(args), numNames = kwargs ? PyDict_Size(kwargs) : 0;
+  for (Py_ssize_t i = 0; i < numArgs; i++) room[size_t(i)] = PyTuple_GetItem(args, i);
+  names = nullptr;
+  PyObject *key, *value;
+  if (!numNames) return true;
+  if (!(names = PyTuple_New(numNames))) return false;
+  Py_ssize_t place = 0, k = 0;
+  while (PyDict_Next(kwargs, &place, &key, &value)) {
+    if (!PyUnicode_Check(key)) {
+      Py_CLEAR(names);
+      PyErr_Format(PyExc_TypeError, "keywords must be strings");
+      return false;
+    }
+    Py_INCREF(key);
+    PyTuple_SetItem(names, k, key);
+    room[size_t(numArgs + k++)] = value;
+  }
+  return true;
+}
+
+namespace {
+
 PyObject *call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names) {
   Core &c = coreOf(self);
   Arguments arguments(c.inputs.size());
-  std::vector<std::pair<const char *, int64_t>> dims;
-  if (!sortArguments(c, args, flags & ~kArgumentsOffset, names, arguments, dims)) return nullptr;
-  if (!convert(c, arguments)) return nullptr;
+  Dims dims;
   std::optional<Targets> targets;
-  if (arguments.out && arguments.out != Py_None) {
-    targets.emplace(c.outputs.size());
-    for (size_t i = 0; i < c.outputs.size(); i++) targets->name(i, c.outputs[i].key, c.outputs[i].dtype);
-    if (!targets->take(arguments.out, c.name.c_str())) return nullptr;
-  }
+  if (!takeArguments(c, args, flags & ~kArgumentsOffset, names, arguments, targets, dims)) return nullptr;
   // Converting may run Python code, which may call this very entry: from here on nothing does.
   Running running(c, arguments, targets ? &*targets : nullptr);
   {
     SessionLock lock(*c.session);
     if (!lock) return nullptr;
-    astra_status s = ASTRA_OK;
-    for (auto &[name, value] : dims) {
-      c.session->dimsVersion++;
-      if ((s = astra_session_set_dim(c.session->session, name, value, &running.diag))) break;
-    }
-    if (!s) s = running.prepare();
-    if (!s) s = withoutGil([&] { return running.run(); });
+    astra_status s = running.prepare(dims);
+    if (!s)
+      s = withoutGil([&] {
+        if (astra_status failed = running.submit()) return failed;
+        if (astra_status failed = astra_promise_wait(running.promise, &running.diag)) return failed;
+        astra_status failed = running.collect();
+        astra_promise_free(&running.promise); // for the next call
+        return failed;
+      });
     if (s) return raise(s, running.diag.text);
   }
-  return results(c, running);
+  return running.results();
 }
 
 /// What calls with a tuple and a dict come through: the same as vectorcall. (PyVectorcall_Call is in the limited API
 /// from 3.12 on.)
 PyObject *callWithTuple(PyObject *self, PyObject *args, PyObject *kwargs, VectorCall target) {
-  Py_ssize_t numArgs = PyTuple_Size(args), numNames = kwargs ? PyDict_Size(kwargs) : 0;
-  Few<PyObject *> all(size_t(numArgs + numNames));
-  for (Py_ssize_t i = 0; i < numArgs; i++) all[size_t(i)] = PyTuple_GetItem(args, i);
-  PyObject *names = numNames ? PyTuple_New(numNames) : nullptr, *key, *value;
-  if (numNames && !names) return nullptr;
-  Py_ssize_t place = 0, k = 0;
-  while (numNames && PyDict_Next(kwargs, &place, &key, &value)) {
-    if (!PyUnicode_Check(key)) {
-      Py_DECREF(names);
-      return PyErr_Format(PyExc_TypeError, "keywords must be strings");
-    }
-    Py_INCREF(key);
-    PyTuple_SetItem(names, k, key);
-    all[size_t(numArgs + k++)] = value;
-  }
-  PyObject *result = target(self, all.data(), size_t(numArgs), names);
+  Few<PyObject *> all(size_t(PyTuple_Size(args) + (kwargs ? PyDict_Size(kwargs) : 0)));
+  PyObject *names = nullptr;
+  if (!spread(args, kwargs, all, names)) return nullptr;
+  PyObject *result = target(self, all.data(), size_t(PyTuple_Size(args)), names);
   Py_XDECREF(names);
   return result;
 }
@@ -395,9 +347,8 @@ PyGetSetDef entryProperties[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef entryMethods[] = {{"async_call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callAsync)),
                                METH_VARARGS | METH_KEYWORDS,
-                               "async_call(*inputs, **inputs)\n--\n\nCalls the entry on a thread of the session and "
-                               "gives a Future at once; `await` it, "
-                               "or ask for its result()."},
+                               "async_call(*inputs, **inputs)\n--\n\nBegins a call and gives a Future at once; "
+                               "`await` it, or ask for its result()."},
                               {nullptr, nullptr, 0, nullptr}};
 PyMemberDef entryMembers[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(EntryObject, vectorCall), READONLY, nullptr},

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -99,11 +100,22 @@ struct TraceEvent {
   uint32_t moreOrigins;
 };
 
+/// A mutex that another thread may unlock than the one that locked it.
+class Turn {
+public:
+  void lock() { free.acquire(); }
+  bool try_lock() { return free.try_acquire(); }
+  void unlock() { free.release(); }
+
+private:
+  std::binary_semaphore free{1};
+};
+
 struct SessionBox {
   std::shared_ptr<LoadedBox> loaded;
   astra_session *session = nullptr;
   astra_stream *stream = nullptr;
-  std::mutex mutex;         ///< held from before a call's first look at the session to its end
+  Turn mutex;               ///< held from before a call's first look at the session to its end
   uint64_t dimsVersion = 0; ///< how often a host dim was set
   std::mutex traceMutex;
   std::vector<TraceEvent> trace;

@@ -5,6 +5,7 @@
 // Keeps:    one interpreter: a second one in the process is refused.
 // Does not: define anything that a user sees without the Python part of astra_rt.
 #define ASTRA_IMPORTS_NUMPY
+#include "Calling.h"
 #include "Entry.h"
 #include "Exchange.h"
 #include "Function.h"
@@ -69,7 +70,7 @@ PyMODINIT_FUNC PyInit__rt() {
   if (!module) return nullptr;
   if (PyModule_AddStringConstant(module, "package_version", ASTRA_VERSION) == 0 && addTensor(module) &&
       addEntry(module) && addSession(module) && addExchange(module) && addText(module) && addFunction(module) &&
-      addRanks(module) && PyModule_AddIntConstant(module, "version", long(astra_version())) == 0)
+      addRanks(module) && addPending(module) && PyModule_AddIntConstant(module, "version", long(astra_version())) == 0)
     return module;
   Py_DECREF(module);
   return nullptr;
