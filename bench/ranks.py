@@ -1,14 +1,16 @@
-"""Several ranks of this machine: sums beside MPI_Allreduce, training beside PyTorch's DistributedDataParallel.
+"""Several ranks of this machine: sums beside MPI_Allreduce, training beside PyTorch's DistributedDataParallel and beside what
+astra-inspect says of it.
 
 Takes:    build/bin, the MPI libraries that are here; for training PyTorch (gloo) in the interpreter's environment.
-Gives:    two tables. Ratios are other / ours: above 1 is ahead.
+Gives:    a table each. Ratios are other / ours: above 1 is ahead; of the simulation simulated / measured.
 Keeps:    the ways take turns in one run; each rank is on a processor of its own, with one thread; medians.
 
-    nice -n -15 build/venv/bin/python bench/ranks.py [--sums] [--training] [--rounds N]
+    nice -n -15 build/venv/bin/python bench/ranks.py [--sums] [--training] [--simulated] [--rounds N]
 """
 
 import argparse
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -28,10 +30,15 @@ LAUNCHERS = {
 BATCH, ROWS = 16, 128
 
 
-def sums(scratch):
-    worker = scratch / "ranks"
-    subprocess.run(["cc", "-O2", ROOT / "bench/ranks.c", "-o", worker, f"-I{ROOT}/include", f"-L{BUILD}/lib", "-lastra_ranks", "-lastra_rt", "-ldl",
+def built(scratch, source):
+    """A program of this folder."""
+    subprocess.run(["cc", "-O2", ROOT / f"bench/{source}.c", "-o", scratch / source, f"-I{ROOT}/include", f"-L{BUILD}/lib", "-lastra_ranks", "-lastra_rt", "-ldl",
                     f"-Wl,-rpath,{BUILD}/lib"], check=True)  # fmt: skip
+    return scratch / source
+
+
+def sums(scratch):
+    worker = built(scratch, "ranks")
     for name, launcher in LAUNCHERS.items():
         if not shutil.which(launcher[0]):
             continue
@@ -44,17 +51,23 @@ def sums(scratch):
 
 
 
-def train(scratch, ranks, epochs):
-    command = [BUILD / "bin/astra-train", "chargpt.astra", "--data", "token=token.npy,target=target.npy", "--batch", str(BATCH), "--epochs", str(epochs),
-               "--quiet", "--out", "w.safetensors"]  # fmt: skip
-    if ranks > 1:
-        pinned = f'exec taskset -c $ASTRA_RANK {" ".join(map(str, command))}'
-        command = [BUILD / "bin/astra-launch", "-n", str(ranks), "sh", "-c", pinned]
-    else:
-        command = ["taskset", "-c", "0", *command]
+def pinned(ranks, *command):
+    """The command as so many ranks, each on a processor of its own."""
+    return [BUILD / "bin/astra-launch", "-n", str(ranks), "sh", "-c", f'exec taskset -c $ASTRA_RANK {" ".join(map(str, command))}']
+
+
+def train(scratch, ranks, epochs, batch=BATCH):
+    command = pinned(ranks, BUILD / "bin/astra-train", "chargpt.astra", "--data", "token=token.npy,target=target.npy", "--batch", batch, "--epochs", epochs,
+                     "--quiet", "--out", "w.safetensors")  # fmt: skip
     begun = time.monotonic()
     subprocess.run(command, cwd=scratch, check=True)
     return time.monotonic() - begun
+
+
+def step(scratch, ranks, batch=BATCH):
+    """Seconds of a step: of the second epoch, so without the start and loading."""
+    once = train(scratch, ranks, 1, batch)
+    return (train(scratch, ranks, 2, batch) - once) / (ROWS // batch)
 
 
 DDP = """
@@ -107,7 +120,8 @@ def torch_step(scratch, ranks):
     return float([p.communicate()[0] for p in processes][0])
 
 
-def training(scratch, rounds):
+def chargpt(scratch):
+    """chargpt.astra, of a mesh of two shards, and its data."""
     random = np.random.default_rng(1)
     tokens = random.integers(0, 96, (ROWS, 129))
     np.save(scratch / "token.npy", tokens[:, :-1])
@@ -117,19 +131,21 @@ def training(scratch, rounds):
     subprocess.run([BUILD / "bin/astra-compile", "chargpt.onnx", "-o", "chargpt.astra", "-j", "2", "--dim", "batch=1..64", "--quiet", "--train",
                     "--loss=cross_entropy", "--optimizer=adamw(lr=4e-3)", "--mesh=data=2", "--shard", "token=(data, -)", "--shard", "target=(data, -)"],
                    cwd=scratch, check=True)  # fmt: skip
+
+
+def training(scratch, rounds):
+    chargpt(scratch)
     times = {"astra, 1 rank": [], "astra, 2 ranks": [], "PyTorch, 1 process": [], "PyTorch, 2 processes": []}
     try:
         import torch  # noqa: F401
     except ImportError:
         print("PyTorch is not in this environment: no peer")
         times = {k: v for k, v in times.items() if k.startswith("astra")}
-    steps = ROWS // BATCH
     for _ in range(rounds):
         for name, list_ in times.items():
             ranks = 2 if "2" in name else 1
-            if name.startswith("astra"):  # the second epoch alone: no start, no loading
-                once = train(scratch, ranks, 1)
-                list_.append((train(scratch, ranks, 2) - once) / steps)
+            if name.startswith("astra"):
+                list_.append(step(scratch, ranks))
             else:
                 list_.append(torch_step(scratch, ranks))
     print(f"a step of chargpt, batch {BATCH} x 128, one thread a rank, ms (medians of {rounds} rounds)\n| | ms |\n|---|--:|")
@@ -144,17 +160,42 @@ def training(scratch, rounds):
         print()
 
 
+def simulated(scratch, rounds):
+    """Kernels are measured of one rank, at two sizes of a batch, transfers without kernels; two ranks are measured beside them."""
+    chargpt(scratch)
+    row = subprocess.run(pinned(2, built(scratch, "transfers")), check=True, capture_output=True, text=True).stdout.strip()
+    ways = {(1, BATCH): [], (1, BATCH // 2): [], (2, BATCH): []}
+    for _ in range(rounds):
+        for (ranks, batch), times in ways.items():
+            times.append(step(scratch, ranks, batch) * 1000)
+    whole, half, measured = (statistics.median(t) for t in ways.values())
+    shard = min(whole - half, half)  # a shard's rows of the larger batch are as many as both have of the smaller one
+    fixed = half - shard
+    said = subprocess.run([BUILD / "bin/astra-inspect", scratch / "chargpt.astra", "--comm", "--ranks", "2", f"--machine={row}",
+                           f"--call=train_step={fixed:.4f}+{shard:.4f}"], check=True, capture_output=True, text=True).stdout  # fmt: skip
+    moves = re.search(r"entry @train_step.*?us; a call: ([0-9.]+) to ([0-9.]+) ms", said, re.S)
+    least, most = map(float, moves.groups())
+    print(f"a step of chargpt, batch {BATCH} x 128, on 2 ranks (medians of {rounds} rounds)")
+    print(f"a transfer (--machine): {row}; kernels: {fixed:.2f} ms and {shard:.2f} ms a shard\n| | ms | of measured |\n|---|--:|--:|")
+    for name, ms in {"measured": measured, "simulated, transfers hidden by kernels": least, "simulated, one behind the other": most}.items():
+        print(f"| {name} | {ms:.2f} | {ms / measured:.3f} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--sums", action="store_true")
     parser.add_argument("--training", action="store_true")
+    parser.add_argument("--simulated", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        if args.sums or not args.training:
+        everything = not (args.sums or args.training or args.simulated)
+        if args.sums or everything:
             sums(Path(scratch))
-        if args.training or not args.sums:
+        if args.training or everything:
             training(Path(scratch), args.rounds)
+        if args.simulated or everything:
+            simulated(Path(scratch), args.rounds)
 
 
 if __name__ == "__main__":

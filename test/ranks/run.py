@@ -389,7 +389,20 @@ class Tests(Machine):
     def inspects(self):
         out = Job(self.bin / "astra-inspect", self.bundle("data", *DATA), "--comm", "--machine", "2,10").out
         require("traffic", out, r"entry @train_step.*\n(?:  \d+ x .*\n)*  2 ranks: the busiest sends (\S+ KB) a call, a ring \1 \(1.00 of it\); 2,10: ")
-        for options, sentence in ((["--ranks", "3"], "3 does not divide the 8 shards"), (["--machine", "x"], "nvlink8"), (["--dim", "no=1"], "no such dim")):
+        # Of each number of ranks: kernels of its shards, and transfers, all behind them or as many as they hide.
+        timed = ["--machine", "2,10", "--call", "train_step=1.5+0.25"]
+        out = Job(self.bin / "astra-inspect", self.bundle("data", *DATA), "--comm", *timed).out
+        lines = re.findall(r"(\d) ranks: the busiest .*; 2,10: (\S+) us; a call: (\S+) to (\S+) ms", out)
+        expect("numbers of ranks", [line[0] for line in lines], ["2", "4", "8"])  # of train_step alone
+        for ranks, us, least, most in lines:
+            kernels = 1.5 + 0.25 * 8 / int(ranks)
+            expect(f"the time of a call of {ranks} ranks", (abs(float(most) - kernels - float(us) / 1e3) < 0.001, kernels <= float(least) <= float(most)), (True, True))
+        own = self.bundle("alone", *DATA, "--overlap=off")
+        lines = re.findall(r"a call: (\S+) to (\S+) ms", Job(self.bin / "astra-inspect", own, "--comm", *timed).out)
+        expect("nothing is hidden", [least == most for least, most in lines], [True] * 3)
+        for options, sentence in ((["--ranks", "3"], "3 does not divide the 8 shards"), (["--machine", "x"], "nvlink8"), (["--dim", "no=1"], "no such dim"),
+                                  (["--call", "train_step=1+2"], "say by --machine what transfers do"), (["--machine=2,10", "--call=no=1+2"], "--call no: the bundle has no such entry"),
+                                  (["--machine=2,10", "--call=train_step=3"], "--call train_step: '3' is not FIXED[+]SHARD, milliseconds of a rank")):  # fmt: skip
             job = Job(self.bin / "astra-inspect", self.bundle("data", *DATA), "--comm", *options)
             expect("exit code", job.code, 2)
             require("the sentence", job.err, sentence)

@@ -1,9 +1,10 @@
 //===- Comm.cpp: what moves between ranks ------------------------------------===//
 // Takes:    a bundle of a mesh; for how many ranks, on what machine, of what sizes.
 // Gives:    for each entry the collectives of a call; the bytes that the busiest rank sends, beside the least that a
-//           ring needs; on a machine, the time that they take.
+//           ring needs; on a machine, the time that they take; the time of a call, where that of kernels is given.
 // Keeps:    bytes are counted by the library that sends them (astra_collective_traffic), for every rank up to 64.
-// Does not: know how long kernels take, and so how much of the time of what runs beside them is hidden.
+// Does not: know how long kernels take, or which of them run beside a transfer: a call's time is between that of what
+//           kernels hide as much of as they can, and that of one behind the other.
 #include "Comm.h"
 #include "Describe.h"
 #include "Options.h"
@@ -45,6 +46,26 @@ llvm::Expected<Machine> machineNamed(const std::string &text) {
     return refused("--machine: '" + llvm::Twine(text) + "' is neither " + machineNames() +
                    " nor MICROSECONDS,GB/S of a transfer, e.g. 3,10");
   return m;
+}
+
+/// Milliseconds that kernels of a call take on a rank, whatever its shards, and of each.
+struct Kernels {
+  double fixed, shard;
+  double of(int64_t shards) const { return fixed + shard * double(shards); }
+};
+llvm::Expected<std::map<std::string, Kernels>> kernelsOf(const CommSettings &settings) {
+  std::map<std::string, Kernels> out;
+  for (auto &[entry, text] : settings.calls) {
+    auto [fixed, shard] = StringRef(text).split('+');
+    Kernels k;
+    if (fixed.getAsDouble(k.fixed) || shard.getAsDouble(k.shard) || !(k.fixed >= 0) || !(k.shard >= 0))
+      return refused("--call " + llvm::Twine(entry) + ": '" + text +
+                     "' is not FIXED+SHARD, milliseconds of a rank and of each of its shards, e.g. 0.5+12");
+    out[entry] = k;
+  }
+  if (!out.empty() && settings.machine.empty())
+    return refused("--call says what kernels take: say by --machine what transfers do");
+  return out;
 }
 
 /// Collectives of one kind and size, and how often a call makes them.
@@ -112,7 +133,7 @@ private:
 /// What a call of an entry sends.
 struct Sum {
   uint64_t sent = 0, ring = 0;
-  double us = 0;
+  double us = 0, besideUs = 0; ///< of all, of those beside kernels
 };
 
 /// The sizes of a group and of all shards, from "astra.mesh.OP/MESH/AXES/KIND".
@@ -165,6 +186,7 @@ llvm::Expected<Sum> sumOf(const Counts &counts, int64_t ranks, const Machine *ma
       longest = std::max(longest, t.rounds * latency + std::max(within, outside));
     }
     sum.sent += most * times, sum.ring += ringBytes(c, ranks) * times, sum.us += longest * double(times);
+    if (c.beside) sum.besideUs += longest * double(times);
   }
   return sum;
 }
@@ -214,6 +236,8 @@ llvm::Error tool::printComm(llvm::raw_ostream &out, const BundleFile &b, const C
     if (!found) return found.takeError();
     machine = *found;
   }
+  llvm::Expected<std::map<std::string, Kernels>> kernels = kernelsOf(settings);
+  if (!kernels) return kernels.takeError();
   bool any = false;
   for (const auto &e : m.entries) {
     Reader reader(m, dims);
@@ -238,12 +262,19 @@ llvm::Error tool::printComm(llvm::raw_ostream &out, const BundleFile &b, const C
           << sizeText(sum->ring);
       if (sum->ring) out << llvm::format(" (%.2f of it)", double(sum->sent) / double(sum->ring));
       if (machine) out << "; " << machine->name << ": " << llvm::format("%.1f", sum->us) << " us";
+      if (auto k = kernels->find(e->name); k != kernels->end()) {
+        double own = k->second.of(int64_t(all / ranks)), moves = sum->us / 1e3, beside = sum->besideUs / 1e3;
+        out << llvm::format("; a call: %.3f to %.3f ms", std::max(own, beside) + moves - beside, own + moves);
+      }
       out << "\n";
     }
     if (!fits)
       return refused("--ranks: " + llvm::Twine(settings.ranks) + " does not divide the " + llvm::Twine(all) +
                      " shards");
   }
+  for (auto &[entry, k] : *kernels)
+    if (llvm::none_of(m.entries, [&](const auto &e) { return e->name == entry; }))
+      return refused("--call " + llvm::Twine(entry) + ": the bundle has no such entry");
   if (!any) out << "nothing moves between ranks: the bundle calls no collective\n";
   return llvm::Error::success();
 }

@@ -10,6 +10,7 @@ struct CommSettings {
   int64_t ranks = 0;
   std::string machine;
   std::vector<std::pair<std::string, std::string>> dims;
+  std::vector<std::pair<std::string, std::string>> calls; ///< entry, "FIXED+SHARD": milliseconds of kernels
 };
 /// The machines that have a row, with commas.
 std::string machineNames();

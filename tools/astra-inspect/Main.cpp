@@ -48,6 +48,10 @@ Program describeProgram(Settings &s) {
       {"machine", "NAME",
        "with --comm: how long that takes on " + machineNames() + ", or MICROSECONDS,GB/S of a transfer",
        text(s.ranks.machine)},
+      {"call", "ENTRY=FIXED+SHARD",
+       "with --machine: how long a call of the entry takes, transfers and kernels: of these milliseconds that kernels "
+       "take on a rank, FIXED whatever its shards and SHARD for each",
+       pairs(s.ranks.calls)},
       {"dim", "NAME=N", "with --comm: the value of a dim, once for each; its upper bound if not given",
        pairs(s.ranks.dims)},
       {"verify", "", "checks the hash of every section and weight too, and says so", flag(s.verify)},
