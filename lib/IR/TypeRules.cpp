@@ -213,6 +213,29 @@ R rulePad(const In &in) {
   if (auto e = checkExtents(in, t.shape)) return std::move(e);
   return t;
 }
+/// Of an axis, elements begin ... + size may leave the extent: by the bounds of dims, and where they do.
+llvm::Error leaves(const In &in, unsigned axis, UOpRef begin, UOpRef size, UOpRef extent) {
+  std::string text = "axis " + num(axis) + ": elements " + indexText(begin) + " ... + " + indexText(size) +
+                     " may leave the extent " + indexText(extent);
+  constexpr unsigned most = 12;
+  llvm::SmallVector<UOpRef, 4> dims;
+  for (UOpRef x : topoSort({begin, size, extent}))
+    if (x->src.empty() && !x->isConst()) dims.push_back(x);
+  for (unsigned corner = 0; dims.size() <= most && corner < 1u << dims.size(); ++corner) {
+    auto value = [&](UOpRef x) -> std::optional<int64_t> {
+      size_t i = llvm::find(dims, x) - dims.begin();
+      return i == dims.size() ? std::nullopt : std::optional(corner >> i & 1 ? x->hi : x->lo);
+    };
+    auto first = idxEvaluate(begin, value), count = idxEvaluate(size, value), whole = idxEvaluate(extent, value);
+    int64_t end;
+    if (!first || !count || !whole || *count < 1 || __builtin_add_overflow(*first, *count, &end)) continue;
+    if (*first >= 0 && end <= *whole) continue;
+    for (auto [i, d] : llvm::enumerate(dims)) text += (i ? ", " : ": where ") + indexText(d) + " = " + num(*value(d));
+    text += ", they are " + num(*first) + " .. " + num(end - 1) + " of " + num(*whole);
+    break;
+  }
+  return in.fail(text);
+}
 R ruleShrink(const In &in) {
   unsigned rank = in.src[0]->rank();
   if (in.indices().size() != 2 * rank) return in.fail("needs begin and size for each of " + num(rank) + " axes");
@@ -220,9 +243,7 @@ R ruleShrink(const In &in) {
   for (unsigned i = 0; i < rank; ++i) {
     UOpRef begin = in.group(0, 2)[i], size = in.group(1, 2)[i], extent = in.src[0]->shape[i];
     UOpRef slack = idxSub(in.c, extent, idxAdd(in.c, begin, size));
-    if (begin->lo < 0 || slack->lo < 0)
-      return in.fail("axis " + num(i) + ": elements " + indexText(begin) + " ... + " + indexText(size) +
-                     " may leave the extent " + indexText(extent));
+    if (begin->lo < 0 || slack->lo < 0) return leaves(in, i, begin, size, extent);
     t.shape.push_back(size);
   }
   if (auto e = checkExtents(in, t.shape)) return std::move(e);
@@ -236,8 +257,7 @@ R rulePlace(const In &in) {
   for (unsigned i = 0; i < rank; ++i) {
     UOpRef begin = in.group(0, 2)[i], extent = in.group(1, 2)[i], size = in.src[0]->shape[i];
     if (begin->lo < 0 || idxSub(in.c, extent, idxAdd(in.c, begin, size))->lo < 0)
-      return in.fail("axis " + num(i) + ": elements " + indexText(begin) + " ... + " + indexText(size) +
-                     " may leave the extent " + indexText(extent));
+      return leaves(in, i, begin, size, extent);
     t.shape.push_back(extent);
   }
   if (auto e = checkExtents(in, t.shape)) return std::move(e);

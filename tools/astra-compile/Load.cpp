@@ -5,6 +5,7 @@
 #include "Npy.h"
 #include "Weights.h"
 #include "astra/Compose/TextWords.h"
+#include "astra/IR/Verify.h"
 #include "astra/Import/StableHLO.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -83,7 +84,12 @@ static Expected<Module> loadText(const Job &job, std::vector<std::string> &notes
   ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(job.model);
   if (!text) return createFileError(job.model, text.getError());
   Expected<Module> m = compose::parseText((*text)->getBuffer(), job.model, &notes);
-  if (m && !job.taps.empty())
+  if (!m) return m.takeError();
+  if (Error e = verify(*m, m->stage)) return createStringError(job.model + ": " + toString(std::move(e)));
+  Expected<std::vector<std::string>> unshown = verifyPrograms(*m);
+  if (!unshown) return createStringError(job.model + ": " + toString(unshown.takeError()));
+  append_range(notes, *unshown);
+  if (!job.taps.empty())
     if (Error e = keepTaps(*m, job.taps)) return std::move(e);
   return m;
 }

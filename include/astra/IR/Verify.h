@@ -12,6 +12,11 @@ namespace astra {
 /// their inputs; functions closed and called with what they take; state updates of the state's type.
 llvm::Error verify(const Module &m, Stage stage);
 
+/// Refuses a module in which two programs of a kernel store one element, for sizes within the bounds of their dims: it
+/// names both, the element and the sizes. Gives a sentence for each result of a kernel of which neither that nor the
+/// opposite is shown. For modules that come as text; the kernel language shows it of its own before it makes them.
+llvm::Expected<std::vector<std::string>> verifyPrograms(const Module &m);
+
 /// Kernel or Expanded: a `sink` of stores. Ranges have one node per axis number, fold ranges are closed, a store
 /// depends on at most one parallel range.
 llvm::Error verifyKernel(UOpRef sink, Stage stage);

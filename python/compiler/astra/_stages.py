@@ -8,6 +8,7 @@ Keeps:    Compiled is called as the function was that it is made of; it can be p
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
@@ -262,7 +263,10 @@ def compile_file(path: str | os.PathLike[str], target: str | Sequence[str] | Non
     name = os.fspath(path)
     if name.endswith(".uop"):
         with open(name, encoding="utf-8") as file:
-            lowered = of_module(call(_core.parse_uop, file.read(), name))
+            module = call(_core.parse_uop, file.read(), name)
+        for sentence in call(_core.verify_programs, module):
+            warnings.warn(f"{name}: {sentence}", stacklevel=2)
+        lowered = of_module(module)
         return lowered.compile(target, numerics=numerics)
     from ._onnx import from_onnx
 

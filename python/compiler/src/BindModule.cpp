@@ -8,6 +8,7 @@
 #include "astra/Bundle/Writer.h"
 #include "astra/IR/Eval.h"
 #include "astra/IR/Text.h"
+#include "astra/IR/Verify.h"
 #include "astra/Import/ONNX.h"
 #include "astra/NN/Training.h"
 #include "astra/Numerics/EvalFunctions.h"
@@ -459,6 +460,13 @@ void python::bindModule(nb::module_ &m) {
 
   m.def("parse_uop",
         [](const std::string &text, const std::string &name) { return PyModule{taken(parse(text, name))}; });
+  m.def(
+      "verify_programs",
+      [](const PyModule &p) {
+        if (llvm::Error e = verify(p.m, p.m.stage)) raise(std::move(e));
+        return taken(verifyPrograms(p.m));
+      },
+      "Refuses a module in which two programs of a kernel store one element; gives sentences for what is not shown.");
   m.def(
       "import_onnx",
       [](const std::string &path, const std::vector<std::tuple<std::string, int64_t, int64_t, std::string>> &dims,

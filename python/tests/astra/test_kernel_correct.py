@@ -17,6 +17,7 @@ import tutorial_kernels
 import astra
 from astra import _core
 from astra._evaluate import by_evaluator
+from astra._tensor import call
 
 kernel = astra.kernel
 FEWEST = 100
@@ -82,7 +83,9 @@ def test_correct_kernels_have_the_same_bytes_interpreted_evaluated_and_compiled(
         return tuple(f(*xs, **given) for (f, _, given), xs in zip((correct_kernels.CASES[n] for n in names), parts))
 
     specs = [tuple(astra.spec(x.shape, str(x.dtype)) for x in correct_kernels.CASES[n][1]) for n in names]
-    made = astra.trace(program, *specs).lower().compile("native")(*(correct_kernels.CASES[n][1] for n in names))
+    lowered = astra.trace(program, *specs).lower()
+    assert call(_core.verify_programs, call(_core.parse_uop, lowered.as_text(), "kernels")) == []  # the text alone shows it
+    made = lowered.compile("native")(*(correct_kernels.CASES[n][1] for n in names))
     for name, found in zip(names, made):
         assert all_bytes(found) == wanted[name], name
 

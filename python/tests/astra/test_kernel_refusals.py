@@ -3,6 +3,7 @@
 import inspect
 import re
 
+import numpy as np
 import pytest
 import wrong_kernels
 
@@ -43,3 +44,30 @@ def test_primitives_are_called_in_kernels_alone():
         astra.kernel(3)
     with pytest.raises(astra.ArgumentError, match="is a helper"):
         wrong_kernels.twice(1)
+
+
+SCATTERED = """module @m {
+  func @f[i in 0..3](%x : f32[16], %k : i64[16]) {
+    %at = shrink %k [i*AT] [4]
+    %a = shrink %x [i*4] [4]
+    %y = STORE
+    return %y
+  }
+  entry @main(%x : f32[16], %k : i64[16]) -> (%y : f32[16]) {
+    %c = custom(@f) %x, %k [4] names=i
+    %y = proj %c index=0
+  }
+}
+"""
+
+
+def test_races_of_the_text_form(tmp_path):
+    path = tmp_path / "m.uop"
+    path.write_text(SCATTERED.replace("AT", "4").replace("STORE", "place %a [i*3] [16] value=0.0"))
+    with pytest.raises(astra.Error, match=r"at custom \(line 9\): programs \(0\) and \(1\) both store element \(3\) of result 0"):
+        astra.compile_file(path, "native")
+    path.write_text(SCATTERED.replace("AT", "4").replace("STORE", "scatter %x, %at, %a axis=0 kind=set"))
+    with pytest.warns(UserWarning, match=r"m.uop: at custom \(line 9\): that no two programs store one element of result 0 is not shown"):
+        program = astra.compile_file(path, "native")
+    x = np.arange(16, dtype=np.float32)
+    assert program(x, np.arange(16)[::-1].copy()).tolist() == x[::-1].tolist()

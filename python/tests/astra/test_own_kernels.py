@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from astra import _core
+from astra._tensor import call
+
 ROOT = Path(__file__).resolve().parents[3]
 OPT, COMPILE, RUN, TRAIN = (ROOT / "build/bin" / f"astra-{name}" for name in ("opt", "compile", "run", "train"))
 EXAMPLE = ROOT / "examples/chargpt"
@@ -28,6 +31,11 @@ def test_the_table_is_fresh():
 def test_there_are_all_kernels():
     assert [name for name, _ in MODULES] == ["layer-norm", "rms-norm", "attention", "dequantized-product"]
     assert all(f"entry @{form}.kernel(" in text for name, text in MODULES for n, form in FORMS if n == name) and len(FORMS) >= 31
+
+
+@pytest.mark.parametrize("name, text", MODULES, ids=[name for name, _ in MODULES])
+def test_programs_are_shown_to_be_apart_from_the_text_alone(name, text):
+    assert call(_core.verify_programs, call(_core.parse_uop, text, name)) == []
 
 
 def value(rng, dtype, shape, special):
