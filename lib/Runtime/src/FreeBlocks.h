@@ -8,18 +8,28 @@
 #pragma once
 
 #include "Base.h"
+#include <cstddef>
 
 namespace astra::rt {
 
-/// A part of a segment, which is memory that a device gave at once. The parts of a segment are linked by address.
-struct Block {
+/// A part of a segment, which is memory that a device gave at once. The parts of a segment are linked by address. The
+/// first 64 bytes, a line of the cache, are all that a request, a search and a free of a block that calls never had
+/// see.
+struct alignas(64) Block {
   void *memory;
   uint64_t bytes;
-  astra_pool *pool;
+  Block *left, *right;        ///< while it is free
   Block *before, *behind;     ///< in its segment; null at the ends
+  uint32_t priority;          ///< while it is free
   std::atomic<uint32_t> refs; ///< buffers, and calls in flight
   uint32_t buffers;           ///< of them; with pool.mutex locked
   bool isFree;
+  uint8_t numUses; ///< more than kMostUses: not known; with runtime.order locked
+
+  astra_pool *pool;
+
+  // While only calls have it.
+  Block *beforeBusy, *behindBusy;
 
   // The last tasks that have had it since it was taken, of each stream; with runtime.order locked.
   struct Use {
@@ -28,18 +38,11 @@ struct Block {
   };
   static constexpr uint32_t kMostUses = 4;
   Use uses[kMostUses];
-  uint32_t numUses; ///< more than kMostUses: not known
-
-  // While only calls have it.
-  Block *beforeBusy, *behindBusy;
-
-  // While it is free.
-  uint32_t priority;
-  Block *left, *right;
 
   /// It is a whole segment.
   bool isWhole() const { return !before && !behind; }
 };
+static_assert(offsetof(Block, pool) == 64);
 
 class FreeBlocks {
 public:

@@ -32,7 +32,7 @@ constexpr uint64_t kBlockAlign = fmt::kAlign;
 constexpr uint64_t kPagesAtOnce = 64 << 10; // of memory that is mapped or pinned for the pool
 constexpr uint64_t kMostCarved = 16, kAlwaysCarved = 1 << 20, kLeastRest = 16;
 
-FreeBlocks &listOf(Block *block) { return block->isWhole() ? block->pool->whole : block->pool->parts; }
+FreeBlocks &listOf(astra_pool *pool, Block *block) { return block->isWhole() ? pool->whole : pool->parts; }
 
 Block *makeBlock(astra_pool *pool, void *memory, uint64_t bytes) {
   Block *block = pool->spareBlocks;
@@ -49,23 +49,23 @@ Block *makeBlock(astra_pool *pool, void *memory, uint64_t bytes) {
   return block;
 }
 
-void forget(Block *block) {
-  block->behind = block->pool->spareBlocks;
-  block->pool->spareBlocks = block;
+void forget(astra_pool *pool, Block *block) {
+  block->behind = pool->spareBlocks;
+  pool->spareBlocks = block;
 }
 
 /// The block keeps `bytes`, the rest is free; it keeps all if the rest is of little use, or there is no memory for its
 /// description.
-void split(Block *block, uint64_t bytes) {
+void split(astra_pool *pool, Block *block, uint64_t bytes) {
   uint64_t left = block->bytes - bytes;
   if (left < kBlockAlign || left < bytes / kLeastRest) return;
-  Block *rest = makeBlock(block->pool, static_cast<char *>(block->memory) + bytes, block->bytes - bytes);
+  Block *rest = makeBlock(pool, static_cast<char *>(block->memory) + bytes, block->bytes - bytes);
   if (!rest) return;
   rest->before = block, rest->behind = block->behind;
   if (rest->behind) rest->behind->before = rest;
   block->behind = rest, block->bytes = bytes;
   rest->isFree = true;
-  listOf(rest).insert(rest);
+  listOf(pool, rest).insert(rest);
 }
 
 /// The smallest free block of at least `bytes`, in use now; null if there is none. The pool is locked.
@@ -77,7 +77,7 @@ Block *takeFree(astra_pool *pool, uint64_t bytes, bool carvesAll) {
   Block *block = takesPart ? pool->parts.take(part) : pool->whole.take(whole);
   block->isFree = false;
   block->numUses = 0;
-  split(block, bytes);
+  split(pool, block, bytes);
   return block;
 }
 
@@ -103,7 +103,7 @@ bool dropOne(astra_pool *pool) {
   pool->whole.remove(block);
   pool->stats.bytes_held -= block->bytes;
   releaseSegment(pool, block->memory, block->bytes);
-  forget(block);
+  forget(pool, block);
   return true;
 }
 
@@ -137,11 +137,11 @@ Status takeFresh(astra_pool *pool, uint64_t wanted, Block *&out, astra_diag *dia
     s = takeSegment(pool, bytes, block->memory, diag);
   }
   if (s) {
-    forget(block);
+    forget(pool, block);
     return s;
   }
   pool->stats.bytes_held += bytes;
-  split(block, wanted);
+  split(pool, block, wanted);
   out = block;
   return ASTRA_OK;
 }
@@ -158,9 +158,9 @@ void astra::rt::retain(Block *block, uint32_t stream, uint64_t tick) {
   uint32_t i = 0, known = block->numUses < Block::kMostUses ? block->numUses : Block::kMostUses;
   while (i < known && block->uses[i].stream != stream) i++;
   if (i == Block::kMostUses)
-    block->numUses = i + 1;
+    block->numUses = uint8_t(i + 1);
   else
-    block->uses[i] = {stream, tick}, block->numUses += i == known;
+    block->uses[i] = {stream, tick}, block->numUses = uint8_t(block->numUses + (i == known));
 }
 
 namespace {
@@ -206,24 +206,23 @@ Block *takeBusy(astra_pool *pool, const astra_stream *stream, uint64_t bytes) {
 }
 
 /// The block is free again, one with its free neighbours. The pool is locked.
-void giveBack(Block *block) {
-  astra_pool *pool = block->pool;
+void giveBack(astra_pool *pool, Block *block) {
   pool->stats.bytes_in_use -= block->bytes;
   if (Block *next = block->behind; next && next->isFree) {
     pool->parts.remove(next);
     block->bytes += next->bytes, block->behind = next->behind;
     if (block->behind) block->behind->before = block;
-    forget(next);
+    forget(pool, next);
   }
   if (Block *first = block->before; first && first->isFree) {
     pool->parts.remove(first);
     first->bytes += block->bytes, first->behind = block->behind;
     if (first->behind) first->behind->before = first;
-    forget(block);
+    forget(pool, block);
     block = first;
   }
   block->isFree = true;
-  listOf(block).insert(block);
+  listOf(pool, block).insert(block);
 }
 
 /// A buffer, which counts as a user of the pool; null when memory is short. The pool is locked.
@@ -251,7 +250,7 @@ void astra::rt::release(Block *block) {
   {
     Lock lock(pool->mutex);
     removeBusy(block);
-    giveBack(block);
+    giveBack(pool, block);
   }
   pool->users--;
 }
@@ -405,7 +404,7 @@ astra_status astra_buffer_free(astra_buffer **buffer) {
     bool hasOthers = block && --block->buffers;
     isLast = block && block->refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
     if (isLast)
-      giveBack(block);
+      giveBack(pool, block);
     else if (block && !hasOthers)
       addBusy(block);
     dropBuffer(*buffer);

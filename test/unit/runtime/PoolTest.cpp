@@ -5,6 +5,7 @@
 // Does not: time (bench/pool.cpp).
 #include "Client.h"
 
+#include <fstream>
 #include <map>
 #include <random>
 #include <thread>
@@ -171,6 +172,40 @@ TEST_F(Pools, RandomTraces) {
     EXPECT_EQ(stats().bytes_in_use, 0u) << t.name;
     EXPECT_EQ(astra_pool_trim(pool), ASTRA_OK);
     EXPECT_EQ(stats().bytes_held, 0u) << t.name << ": every segment is whole again";
+    std::swap(pool, own);
+  }
+}
+
+/// What programs asked of a pool (traces/README.md): numbers are requests of so many bytes, -k frees the k-th last one.
+TEST_F(Pools, RecordedTraces) {
+  for (const char *name : {"cartpole", "tabular", "digits", "batches"}) {
+    std::ifstream file(ASTRA_TRACES + std::string("/") + name + ".txt");
+    Pool own;
+    EXPECT_OK(astra_pool_init(own.out(), device, nullptr, &diag));
+    std::swap(pool, own);
+    std::vector<Buffer> made;
+    uint64_t held = 0;
+    for (long long event; file >> event;) {
+      if (event < 0) {
+        ASSERT_LE(uint64_t(-event), made.size()) << name;
+        Buffer &b = made[made.size() - uint64_t(-event)];
+        ASSERT_TRUE(b) << name << " frees a buffer twice";
+        b = Buffer();
+        continue;
+      }
+      made.push_back(make(uint64_t(event)));
+      held = std::max(held, stats().bytes_held);
+    }
+    EXPECT_TRUE(file.eof()) << name;
+    EXPECT_GE(made.size(), 1000u) << name;
+    astra_pool_stats s = stats();
+    printf("%-12s peak %9llu held %9llu ratio %.3f fresh %llu recycled %llu\n", name,
+           static_cast<unsigned long long>(s.peak_in_use), static_cast<unsigned long long>(held),
+           double(held) / double(s.peak_in_use), static_cast<unsigned long long>(s.fresh),
+           static_cast<unsigned long long>(s.recycled));
+    EXPECT_LE(double(held), 1.25 * double(s.peak_in_use)) << name;
+    made.clear();
+    EXPECT_EQ(stats().bytes_in_use, 0u) << name;
     std::swap(pool, own);
   }
 }
