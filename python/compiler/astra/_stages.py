@@ -134,6 +134,21 @@ class Lowered:
         module = call(_core.with_mesh, self.module, str(mesh), rules, mesh.pipeline, mesh.bucket, mesh.overlap)
         return Lowered(module, self._signatures, self._states)
 
+    def with_training(self, loss: str, optimizer: str = "adamw", *, schedule: str = "constant", clip_norm: float | None = None,
+                      frozen: Sequence[str] = (), mesh: Mesh | None = None, shardings: Mapping[str, Any] | None = None) -> Lowered:  # fmt: skip
+        """The same with entries that train the params of `main` (`astra.export(..., params=...)`), by recipes as `astra-compile --train` takes
+        them: `train_step` (the inputs and `target`: gives `loss` and `rate`, and replaces the params), `eval` and `init`. frozen: patterns of
+        params that stay. mesh, shardings: as of `with_mesh`, of what the optimizer keeps too; a pipeline of the mesh comes before gradients.
+        What `compile` gives of it is loaded by `astra_rt.load` or `astra_rt.ranks`."""
+        if clip_norm is not None and not (isinstance(clip_norm, (int, float)) and 0 < clip_norm < float("inf")):
+            raise ArgumentError(f"clip_norm is {clip_norm!r}; expected a number above 0")
+        if mesh is None and shardings is not None:
+            raise ArgumentError("shardings are of a mesh: give mesh=astra.mesh(...)")
+        plain = self if mesh is None else self.with_mesh(mesh)
+        module = call(_core.with_training, plain.module, loss, optimizer, schedule, clip_norm or 0.0, list(frozen))
+        made = Lowered(module)  # states are read in the place of params
+        return made if mesh is None else made.with_mesh(Mesh(mesh.axes, None, mesh.bucket, mesh.overlap), shardings)
+
     def cost_analysis(self, entry: str = "main", **dims: int) -> _analysis.Cost:
         """See `Compiled.cost_analysis`; of code for this machine."""
         return self.compile("native").cost_analysis(entry, **dims)

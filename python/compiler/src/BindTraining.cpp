@@ -3,11 +3,13 @@
 // Gives:    the tables, and graphs of their rows.
 #include "../../../tools/astra-train/Shuffle.h"
 #include "Bind.h"
+#include "PyModule.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
 #include "astra/NN/LossScale.h"
 #include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
+#include "astra/NN/Training.h"
 
 using namespace astra;
 using namespace astra::python;
@@ -32,7 +34,20 @@ static std::vector<Row> rowsOf(llvm::ArrayRef<nn::Signature> table) {
   return out;
 }
 
+/// The module with entries that train its parameters.
+static PyModule withTraining(const PyModule &p, const std::string &loss, const std::string &optimizer,
+                             const std::string &schedule, double clipNorm, std::vector<std::string> frozen) {
+  nn::TrainingOptions o;
+  o.loss = taken(nn::parseLoss(loss)), o.optimizer = taken(nn::parseOptimizer(optimizer));
+  o.schedule = taken(nn::parseSchedule(schedule)), o.clipNorm = clipNorm, o.frozen = std::move(frozen);
+  std::lock_guard lock(*p.busy);
+  PyModule made = p; // over the same context
+  if (llvm::Error e = nn::addTraining(made.m, o)) throw std::invalid_argument(llvm::toString(std::move(e)));
+  return made;
+}
+
 void python::bindTraining(nb::module_ &m) {
+  m.def("with_training", withTraining, "module"_a, "loss"_a, "optimizer"_a, "schedule"_a, "clip_norm"_a, "frozen"_a);
   m.def(
       "table",
       [](const std::string &name) {

@@ -1,5 +1,11 @@
 """Meshes: what is cut, and bundles whose calls between shards are answered here, by all shards of one process."""
 
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,6 +13,8 @@ import astra
 import astra_rt
 from astra import losses, nn, optim
 from mesh_ranks import exchange, mesh_of, run, tupled
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -194,6 +202,81 @@ def test_how_shards_exchange_changes_no_bit(engine):
     assert np.array_equal(np.asarray(module.main(x, w.reshape(4, 2, 6, 6))), plain)
     (made,), _ = by_evaluator(piped, "main", {"x": x, "weights": w}, {}, {"n_shard": 4})
     assert made == plain.tobytes()
+
+
+def piped_training(pipeline, **given):
+    """A network whose layers are a scan, trained by recipes."""
+    draw = np.random.default_rng(6)
+    params = {"layers": draw.standard_normal((8, 6, 6), np.float32) / 4, "head": draw.standard_normal((6, 4), np.float32)}
+    n = astra.dim("n", 1, 64)
+    main = astra.entry(lambda params, x: network(x, params["layers"]) @ params["head"], x=astra.spec((n, 6), "float32"))
+    lowered = astra.export({"main": main}, params=params, name="piped").lower()
+    return lowered.with_training("cross_entropy", "adamw(lr=1e-2)", mesh=astra.mesh(stage=4).with_options(pipeline=pipeline), **given)
+
+
+STEPS = """
+import hashlib, sys
+import numpy as np
+from astra_rt import ranks
+world = ranks.init(timeout=60)
+model = world.load(sys.argv[1])
+draw = np.random.default_rng(7)
+for _ in range(3):
+    loss = model.train_step(x=draw.standard_normal((16, 6), np.float32), target=draw.integers(0, 4, 16)).loss
+states = model.state_dict()
+if world.rank == 0:
+    print(float(loss), hashlib.sha256(b"".join(np.asarray(states[n]).tobytes() for n in sorted(states))).hexdigest())
+"""
+
+
+def test_a_training_in_stages(engine, tmp_path):
+    lowered = piped_training("stage,microbatches=4", shardings={"head*": "(-, ...)"})
+    text = lowered.as_text("sharding")
+    for state in ("layers", "layers.mean", "layers.squares"):
+        assert f"state @{state} : f32[2, 6, 6] shard (stage, -, -)" in text
+    assert text.count("shift") >= 2 and "all_gather" not in text  # forward, and backward in the gradient
+    compiled = lowered.compile("native")
+    draw = np.random.default_rng(7)
+    x, t = draw.standard_normal((16, 6), np.float32), draw.integers(0, 4, 16)
+    engine(compiled)
+    module = astra_rt.load(compiled.bundle, dims={"shards": 4})
+    module.shards_init()
+
+    def logical():
+        return {n: np.array(v).reshape(8, 6, 6) if n.startswith("layers") else np.array(v) for n, v in module.state_dict().items()}
+
+    before = logical()
+    made = module.train_step(x=x, target=t)
+    outputs, states = by_evaluator(lowered, "train_step", {"x": x, "target": t}, before, {"n_shard": 4})
+    assert [np.asarray(v).tobytes() for v in made] == outputs
+    assert {n: v.tobytes() for n, v in logical().items()} == states
+    path = tmp_path / "piped.astra"
+    compiled.save(path)
+    said = {launched(n, STEPS, path) for n in (1, 2, 4)}
+    assert len(said) == 1
+    # The loss of the first step is that without a pipeline: the forward pass has the same bits.
+    plain = astra_rt.load(piped_training(None).compile("native").bundle)
+    assert float(plain.train_step(x=x, target=t).loss) == float(made.loss)
+
+
+def launched(ranks, program, *arguments):
+    plain = {k: v for k, v in os.environ.items() if not re.match("ASTRA_(RANK|JOB|ENGINE)|OMPI_|PMI_|PMIX_|SLURM_|RANK$|WORLD_SIZE$", k)}
+    command = [ROOT / "build/bin/astra-launch", "-n", ranks, sys.executable, "-c", program, *arguments]
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300, env=plain)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_trainings_by_recipes_that_are_none():
+    n = astra.dim("n", 1, 64)
+    lowered = astra.export({"main": astra.entry(lambda p, x: x @ p, astra.spec((n, 6), "float32"))}, params=np.ones((6, 4), np.float32)).lower()
+    assert set(astra_rt.load(lowered.with_training("mse").compile("native").bundle).entries) >= {"main", "train_step", "eval"}
+    for given, sentence in ((dict(loss="no"), "no loss 'no'"), (dict(loss="mse", optimizer="sgd(speed=1)"), "speed"), (dict(loss="mse", clip_norm=-1), "clip_norm is -1"),
+                            (dict(loss="mse", frozen=["b*"]), "b\\*"), (dict(loss="mse", shardings={}), "shardings are of a mesh")):  # fmt: skip
+        with pytest.raises(astra.Error, match=sentence):
+            lowered.with_training(**given)
+    with pytest.raises(astra.Error, match="no parameter to train"):
+        astra.trace(lambda x: x * 2, astra.spec((n, 6), "float32")).lower().with_training("mse")
 
 
 def test_buckets_and_overlap_are_those_of_astra_compile(engine):
