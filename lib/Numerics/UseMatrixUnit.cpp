@@ -30,6 +30,25 @@ static std::optional<MatrixInputs> inputsOf(UOpRef contract, const UnitChoice &c
 
 static bool isSumOfFloats(UOpRef n) { return n->is(Op::Contract) && isFloat(n->dtype) && n->ints[1] > 0; }
 
+llvm::Expected<UOpRef> astra::orderedBy(Context &c, UOpRef contract, StringRef order) {
+  auto [unit, types] = order.split(' ');
+  UnitChoice choice{matrixUnitNamed(unit)};
+  if (!choice.unit)
+    return llvm::createStringError("there is no matrix unit '" + unit + "'; there are " + matrixUnitNames());
+  choice.plain = choice.unit->plain;
+  ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
+  auto inputs = types.empty() ? inputsOf(contract, choice) : matrixInputsNamed(types);
+  if (!isSumOfFloats(contract) || contract->dtype == DType::F64)
+    return llvm::createStringError("matrix unit " + unit + " does not add products of " + info(contract->dtype).text);
+  if (!inputs)
+    return llvm::createStringError("matrix unit " + unit + " has no type that " + info(contract->dtype).text +
+                                   " is rounded to: name one behind it, as in 'hopper32-fp8 f8e4m3fn'");
+  if (!choice.unit->takes(*inputs))
+    return llvm::createStringError("matrix unit " + unit + " does not take operands of '" + types + "'");
+  s.unit = choice.unit, s.inputs = *inputs;
+  return c.tryMake(Op::Contract, contract->src, encode(s));
+}
+
 static UOpRef named(Context &c, UOpRef n, const UnitChoice &choice, UnitUse &use) {
   if (!isSumOfFloats(n)) return n;
   ContractSpec s = llvm::cantFail(decodeContract(n->ints));

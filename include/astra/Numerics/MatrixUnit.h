@@ -26,6 +26,10 @@ llvm::Expected<UnitChoice> numericsNamed(llvm::StringRef text);
 /// together. All others stay as they are.
 UnitUse useMatrixUnit(Module &m, const UnitChoice &choice);
 
+/// The contract in an order of its text form (N4.8): "UNIT TYPE", "UNIT TYPE TYPE", or "UNIT" alone, whose types are
+/// those that `useMatrixUnit` gives. Else a sentence.
+llvm::Expected<UOpRef> orderedBy(Context &c, UOpRef contract, llvm::StringRef order);
+
 /// A step of a unit in primitives, on scalars: an addend of f32, and the words of both operands.
 UOpRef unitStepGraph(Builder &b, const UnitStep &step, UOpRef addend, llvm::ArrayRef<UOpRef> words);
 

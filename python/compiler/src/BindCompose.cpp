@@ -18,6 +18,7 @@
 #include "astra/Compose/Random.h"
 #include "astra/Compose/Reduction.h"
 #include "astra/Compose/Special.h"
+#include "astra/Numerics/MatrixUnit.h"
 
 using namespace astra;
 using namespace astra::compose;
@@ -266,7 +267,13 @@ static void bindIndexing(nb::module_ &m) {
 }
 
 static void bindProducts(nb::module_ &m) {
-  m.def("product", checked(&product), "g"_a, "x"_a, "y"_a, "diagonal"_a.none() = nb::none(), inside);
+  m.def("product", guarded([](Graph &g, UOpRef x, UOpRef y, UOpRef diagonal, const std::string &order) {
+          UOpRef sum = product(g, x, y, diagonal);
+          if (!sum || order.empty()) return sum;
+          llvm::Expected<UOpRef> named = orderedBy(g.c, sum, order);
+          return named ? *named : g.fail(llvm::toString(named.takeError()));
+        }),
+        "g"_a, "x"_a, "y"_a, "diagonal"_a.none() = nb::none(), "order"_a = "", inside);
   m.def("affine_product", guarded([](Graph &g, UOpRef x, UOpRef y, UOpRef z, UOpRef alpha, UOpRef beta) {
           return affineProduct(g, x, y, z, {false, false, alpha, beta});
         }),

@@ -253,3 +253,71 @@ def large_tiles(x, out, *, B):
 def test_a_tile_beyond_all_memory():
     with pytest.raises(astra.KernelError, match="16777216 are the most of a tile"):
         large_tiles(astra.zeros((8192, 8192)), out=astra.spec((8192, 8192)), grid=1, B=8192)
+
+
+@astra.kernel
+def ordered(a, b, c, out, *, ORDER, TYPE, TRIL=None):
+    i = kernel.program_id(0)
+    x, y = kernel.cast(kernel.load(a, (i * 8, 0), (8, 40)), TYPE), kernel.cast(kernel.load(b, (0, 0), (40, 8)), TYPE)
+    acc = kernel.load(c, (i * 8, 0), (8, 8))
+    if TRIL is None:
+        kernel.store(out, (i * 8, 0), kernel.dot(x, y, acc, order=ORDER))
+    else:
+        kernel.store(out, (i * 8, 0), kernel.dot(x, y, acc, tril=i * 8 + TRIL, order=ORDER))
+
+
+ORDERS = [  # each unit, types that are named and that the operands have
+    ("hopper16", "bfloat16"), ("hopper16 f16", "float32"), ("ampere8", "float16"), ("hopper8-tf32", "float32"), ("ampere4-tf32 tf32", "float32"),
+    ("hopper32-fp8 f8e4m3fn", "float32"), ("hopper32-fp8 f8e4m3fn f8e5m2", "float32"), ("cdna3-8", "bfloat16"), ("cdna2 f16", "float32"),
+    ("dpbf16-2", "bfloat16"), ("amx32", "float32"),
+]  # fmt: skip
+
+
+def in_order(order, dtype, tril):
+    """What the kernel computes, as a text of the graph."""
+    unit, *types = order.split()
+    named = {"bfloat16": "bf16", "float16": "f16", "float32": "tf32" if "tf32" in unit else "bf16"}[dtype]
+    kind, wide = {"bfloat16": "bf16", "float16": "f16", "float32": "f32"}[dtype], "f32"
+    return f"""module @m {{
+      entry @main(%a : f32[24, 40], %b : f32[40, 8], %c : f32[24, 8]) -> (%y : f32[24, 8]) {{
+        %a1 = cast %a : {kind}[24, 40]
+        %x = cast %a1 : {wide}[24, 40]
+        %b1 = cast %b : {kind}[40, 8]
+        %w = cast %b1 : {wide}[40, 8]
+        %p = contract %x[i, k], %w[k, j] -> [i, j] sum [k] {'' if tril is None else f'where k <= i + {tril}'} order="{unit} {' '.join(types) or named}"
+        %y = add %c, %p
+      }}
+    }}"""
+
+
+@pytest.mark.parametrize("tril", [None, 7])
+def test_a_dot_in_the_order_of_a_matrix_unit(tril, tmp_path):
+    """One set of bytes: the text's meaning, the interpreter, eager calls, C, and an emulated GPU; and they are not those of strict numerics."""
+    rng = np.random.default_rng(5)
+    a, b, c = (rng.standard_normal(s, dtype=np.float32) for s in ((24, 40), (40, 8), (24, 8)))
+    orders = ORDERS if tril is None else ORDERS[::4]
+    given = [{"ORDER": o, "TYPE": t, "TRIL": tril} for o, t in orders]
+    call_ = {"out": astra.spec((24, 8)), "grid": 3}
+    wanted = [by_evaluator(_core.parse_uop(in_order(o, t, tril), "m"), [astra.asarray(v)._realized() for v in (a, b, c)])[0].tobytes() for o, t in orders]
+    strict = {t: ordered(a, b, c, ORDER=None, TYPE=t, TRIL=tril, **call_).tobytes() for _, t in orders}
+    assert all(w != strict[t] for w, (_, t) in zip(wanted, orders))
+    for g, w in zip(given, wanted):
+        assert kernel.interpret(ordered, a, b, c, **g, **call_).tobytes() == w == ordered(a, b, c, **g, **call_).tobytes(), g
+    s = [astra.spec(x.shape) for x in (a, b, c)]
+    program = lambda given: astra.trace(lambda *xs: tuple(ordered(*xs, **g, **call_) for g in given), *s).lower()  # noqa: E731
+    assert [y.tobytes() for y in program(given).compile("native")(a, b, c)] == wanted
+    if not test_kernels.RUN.exists():
+        return
+    compiled, wanted = program(given[::3]).compile("native,cuda:sm_90,emu:cuda:sm_90"), wanted[::3]
+    compiled.save(tmp_path / "m.astra")
+    signature = compiled._signatures["main"]
+    words = [test_kernels.RUN, tmp_path / "m.astra", "--emulate=cuda:sm_90"]
+    for (name, _), x in zip(signature.inputs, (a, b, c)):
+        np.save(tmp_path / f"{name}.npy", x)
+        words.append(f"--input={name}={tmp_path / name}.npy")
+    words += [f"--output={name}={tmp_path / name}.npy" for name, _ in signature.outputs]
+    ran = subprocess.run(words, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert [np.load(tmp_path / f"{name}.npy").tobytes() for name, _ in signature.outputs] == wanted
+    refused = subprocess.run([*words, "--strict"], capture_output=True, text=True)
+    assert refused.returncode != 0 and "strict" in refused.stderr

@@ -313,6 +313,41 @@ def a_tril_by_a_counter(x, out):
     kernel.store(out, (0,), kernel.reshape(t, (16,)))
 
 
+@wrong("there is no matrix unit 'chain512'; there are hopper16, hopper8-tf32, hopper32-fp8, ampere8, ampere4-tf32, cdna3-8, cdna2, dpbf16-2, amx32", "kernel.dot")
+def unknown_order(x, out):
+    a = kernel.reshape(kernel.load(x, (0,), (8,)), (4, 2))
+    t = kernel.dot(a, a.T, order="chain512")  # noqa: F841  # here
+    kernel.store(out, (0,), kernel.load(x, (0,), (8,)))
+
+
+@wrong("matrix unit amx32 does not take operands of 'f16'", "kernel.dot")
+def order_of_a_type_that_the_unit_has_not(x, out):
+    a = kernel.reshape(kernel.load(x, (0,), (8,)), (4, 2))
+    t = kernel.dot(a, a.T, order="amx32 f16")  # noqa: F841  # here
+    kernel.store(out, (0,), kernel.load(x, (0,), (8,)))
+
+
+@wrong("matrix unit hopper32-fp8 has no type that f32 is rounded to: name one behind it, as in 'hopper32-fp8 f8e4m3fn'", "kernel.dot")
+def order_without_a_type(x, out):
+    a = kernel.reshape(kernel.load(x, (0,), (8,)), (4, 2))
+    t = kernel.dot(a, a.T, order="hopper32-fp8")  # noqa: F841  # here
+    kernel.store(out, (0,), kernel.load(x, (0,), (8,)))
+
+
+@wrong("order names a matrix unit, as in order='hopper16 bf16', not 3", "kernel.dot")
+def order_that_is_a_number(x, out):
+    a = kernel.reshape(kernel.load(x, (0,), (8,)), (4, 2))
+    t = kernel.dot(a, a.T, order=3)  # noqa: F841  # here
+    kernel.store(out, (0,), kernel.load(x, (0,), (8,)))
+
+
+@wrong("matrix unit hopper16 does not add products of i32", "kernel.dot")
+def order_of_integers(x, out):
+    a = kernel.reshape(kernel.cast(kernel.load(x, (0,), (8,)), astra.int32), (4, 2))
+    t = kernel.dot(a, a.T, order="hopper16")  # noqa: F841  # here
+    kernel.store(out, (0,), kernel.load(x, (0,), (8,)))
+
+
 @wrong("the accumulator of this dot is float32[4, 4], not int32[4, 4]", "kernel.dot")
 def a_wrong_accumulator(x, out):
     a = kernel.reshape(kernel.load(x, (0,), (8,)), (4, 2))

@@ -13,13 +13,14 @@ import ast
 import builtins
 import inspect
 import operator
+from os.path import basename
 from typing import Any, Callable
 
 from .. import _dtypes, _ops
 from .._dims import ceildiv
 from .._dtypes import DType
 from .._errors import Error, KernelError
-from .._tensor import Tensor
+from .._tensor import Tensor, user_line
 from . import _forms
 from ._forms import Expr
 from ._source import Source
@@ -208,7 +209,7 @@ class Expressions:
         except KernelError:
             raise
         except (Error, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
-            raise self.error(str(error).splitlines()[0]) from None
+            raise self.error(str(error).splitlines()[0].removesuffix(f" ({basename(user_line())})")) from None
 
     # ---- expressions
 

@@ -622,8 +622,8 @@ def pick(w: Walker, x: Any, index: Any, axis: Any = -1) -> Tile:
 
 
 @primitive("products", "tiles, accumulator -> tile")
-def dot(w: Walker, x: Any, y: Any, acc: Any = None, *, tril: Any = None) -> Tile:
-    """acc + the product of matrices (x below a diagonal alone: tril), in chain512 order; of 16 bits in float32, of 8 in int32."""
+def dot(w: Walker, x: Any, y: Any, acc: Any = None, *, tril: Any = None, order: Any = None) -> Tile:
+    """acc + the product of matrices (x below a diagonal: tril), in chain512 order or a matrix unit's; of 16 bits in float32, 8 in int32."""
     a, b = _tile(w, x, "the first operand of dot", "iuf"), _tile(w, y, "the second operand of dot", "iuf")
     if a.dtype is not b.dtype and not (a.dtype.bits == b.dtype.bits == 8 and a.dtype.kind in "iu" and b.dtype.kind in "iu"):
         raise w.error(f"dot of {a.dtype.name} and {b.dtype.name}: both are of one dtype, or of int8 and uint8")
@@ -640,8 +640,10 @@ def dot(w: Walker, x: Any, y: Any, acc: Any = None, *, tril: Any = None) -> Tile
     low, high = (0, 0) if tril is None else (tril, tril) if isinstance(tril, int) else (tril.node.lo, tril.node.hi)
     if low < -_forms.FAR or high > _forms.FAR:
         raise w.error(f"tril is within {-_forms.FAR}..{_forms.FAR}; this one may be {low if low < -_forms.FAR else high}")
+    if order is not None and (not isinstance(order, str) or not order):
+        raise w.error(f"order names a matrix unit, as in order='hopper16 bf16', not {described(order)}")
     diagonal = None if tril is None else w.diagonal(tril)
-    out = w.attempt(_ops.make, _core.product, _ops.astype(a.tensor, wide), _ops.astype(b.tensor, wide), diagonal)
+    out = w.attempt(_ops.make, _core.product, _ops.astype(a.tensor, wide), _ops.astype(b.tensor, wide), diagonal, order or "")
     if acc is None:
         return w.made(out)
     c = _tile(w, acc, "the accumulator of dot")
