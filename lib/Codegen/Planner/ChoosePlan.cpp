@@ -35,7 +35,8 @@ static unsigned tailWaste(const Target &target, UOpRef line, const Plan &p, unsi
 
 static constexpr unsigned mostStatements = 512; // of a step
 
-static constexpr int64_t fewestLines = 16; // that are many
+static constexpr int64_t fewestLines = 16;               // that are many
+static constexpr uint64_t heldBytes = uint64_t(8) << 20; // by caches, of what is read
 
 /// Lines that are short and many are items: each is one place to compute where it lies, and has no scalar end. Where
 /// vectors are narrow the last one begins earlier (a padded copy of 576 images of 14 x 14, lines of 15, for x86-64-v3:
@@ -142,17 +143,22 @@ static bool chooseInOrder(KernelFacts &f, const Target &target, Plan &p) {
 /// 2048 x 768 floats 158 and 109 us, 1000 x 1000 90 and 64; 4096 x 4096 6.0 and 5.0 ms). Else, of rows of a page and
 /// more of which little is computed, twice as much, lines at once, and of what no L2 holds rows are asked for
 /// ahead (4096 x 4096 and 16384 x 1024 floats, for x86-64-v3: sums 8.8 and 7.8, 13.5 and 10.3 ms, maxima 9.7 and 8.5,
-/// 14.0 and 9.7; not so of shorter rows, sums of a batch norm's gradient 2.1 and 3.3).
+/// 14.0 and 9.7; not so of shorter rows, sums of a batch norm's gradient 2.1 and 3.3). Of sums that a cache holds,
+/// whose 64 lanes are written out for every vector, a line alone (49 x 576 of max(x, 0) 7.0 and 3.6 us, 200 x 2000
+/// floats 85 and 41, 2048 x 768 298 and 264; 4096 x 1024 828 and 1977), which is a third of the code too.
 static void chooseColumns(KernelFacts &f, const Target &target, Plan &p) {
   constexpr unsigned rowsAhead = 8, little = 8;
   unsigned partBytes = 512, bytes = f.laneBytes, width = std::max(1u, target.vectorBytes / bytes);
   UOpRef n = idxProduct(f.c, f.extents.take_back(p.merge));
   if (chooseInOrder(f, target, p)) return;
   uint64_t rowBytes = llvm::SaturatingMultiply<uint64_t>(std::max<int64_t>(f.extents.back()->lo, 0), bytes);
-  bool simple = p.lanes == width && bytes >= 4 && f.ops <= little && 2 * target.vectorBytes == lineBytes;
+  bool isHalfLine = 2 * target.vectorBytes == lineBytes,
+       simple = p.lanes == width && bytes >= 4 && f.ops <= little && isHalfLine;
   if (storesLines(target)) partBytes = f.readBytes > target.l3Bytes ? 1024 : 256;
   if (simple && rowBytes >= pageBytes * 3 / 4 && f.readBytes > target.l2Bytes) p.prefetch = rowsAhead;
   if (simple && rowBytes >= pageBytes) partBytes *= 2, p.lanes *= 2;
+  if (f.reduce && f.reduce->order == ReduceOrder::Lane64 && isHalfLine && f.readBytes <= heldBytes)
+    partBytes = lineBytes;
   unsigned wide = std::max(1u, partBytes / (p.lanes * bytes)), all = f.under(p).statements(p.lanes, target.vectorBytes);
   auto few = [&] { return p.lanes < width || n->lo < int64_t(4 * wide * p.lanes); }; // items for the threads
   while (wide > 1 && (few() || wide * all > mostStatements)) wide /= 2;
@@ -330,8 +336,7 @@ static Plan chooseMap(KernelFacts &f, const Target &target, unsigned w, Plan p) 
   line.merge = 1;
   chooseTail(f, target, line);
   auto length = f.extents.back()->constIndex();
-  constexpr uint64_t near = uint64_t(8) << 20; // bytes
-  bool crosses = length && *length % (p.lanes * p.unroll) && f.readBytes <= near;
+  bool crosses = length && *length % (p.lanes * p.unroll) && f.readBytes <= heldBytes;
   return line.tail &&
                  (f.under(line).gatesLanes() || f.under(line).readsBackwards() || (crosses && f.under(p).divides()))
              ? line
