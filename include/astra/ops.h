@@ -72,6 +72,14 @@ typedef struct astra_op {
 /* Any operation, with a promise (which may be NULL) and promises that it waits for. The functions below call it. */
 ASTRA_API astra_status astra_ops_call(astra_ops *ops, astra_stream *stream, const astra_op *op, astra_view *out,
                                       astra_promise **promise, astra_diag *diag);
+/* An Einstein sum: "ij,jk->ik", with an ellipsis and labels that repeat as NumPy has them; of more than two operands
+ * the order stands behind it, "ij,jk,kl->il path=[(0, 1), (0, 1)]", as astra.einsum_path, opt_einsum and NumPy give it.
+ * All operands are of one type, not bool. The bits are those of the same text in a compiled model, but where a pair
+ * sums several labels of more than 512 products together: these are one axis here. Several calls of this library: what
+ * is refused half way may leave some of them submitted, and `out` as it was. It is ordered as they are. */
+ASTRA_API astra_status astra_ops_einsum(astra_ops *ops, astra_stream *stream, const char *text,
+                                        const astra_view *const *operands, uint32_t count, astra_view *out,
+                                        astra_diag *diag);
 /* The name of operation `index`, in the order of ops.def; NULL for a number that there is not. */
 ASTRA_API const char *astra_ops_name(uint32_t index);
 /* 1 if the operation takes elements of the type (of select the second and third operand), 0, or -1 for a name that is

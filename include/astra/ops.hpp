@@ -33,6 +33,18 @@ public:
     check([&](astra_diag *d) { return astra_ops_call(handle, stream, &op, &out, promise, d); });
     return OwnedView(out);
   }
+  /// An Einstein sum, "ij,jk->ik", as astra_ops_einsum.
+  OwnedView einsum(const char *text, std::initializer_list<const View *> operands) const {
+    const astra_view *views[32];
+    uint32_t count = 0;
+    for (const View *v : operands)
+      if (count < 32) views[count++] = v;
+    astra_view out = ASTRA_INIT(astra_view);
+    check([&](astra_diag *d) {
+      return astra_ops_einsum(handle, stream, text, views, uint32_t(operands.size()), &out, d);
+    });
+    return OwnedView(out);
+  }
   /// Gives back the memory that calls keep for the next ones.
   void trim() const {
     if (astra_status status = astra_ops_trim(handle)) throw Error(status);
