@@ -170,7 +170,7 @@ def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, examp
     lowered = export(entries, states=whole.first, name="training").lower()
     if mesh is not None:
         rows = next(iter(mesh.axes))
-        rules = {k: (rows, *(None,) * (len(s.shape) - 1)) for k, s in specs.items()} if shardings is None else shardings
+        rules = dict.fromkeys(specs, (rows, ...)) if shardings is None else shardings
         lowered = lowered.with_mesh(mesh, rules)
     elif shardings is not None:
         raise ArgumentError("shardings are of a mesh: give mesh=astra.mesh(...)")

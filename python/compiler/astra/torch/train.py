@@ -136,7 +136,7 @@ class TrainStep:
     @staticmethod
     def _rows(axis: str, examples: Sequence[torch.Tensor]) -> dict[str, Any]:
         """Inputs and target whose rows are cut by an axis of a mesh."""
-        return {name: (axis, *(None,) * (x.ndim - 1)) for name, x in zip(_names_of(len(examples)), examples) if x.ndim}
+        return {name: (axis, ...) for name, x in zip(_names_of(len(examples)), examples) if x.ndim}
 
     def _build(self, whole: _Loss, optimizer: Any, examples: list[torch.Tensor]) -> Any:
         model, was_training = whole.model, whole.model.training
