@@ -32,6 +32,7 @@ llvm::Expected<Sharding> astra::shardingFor(const Mesh &mesh, StringRef text, ll
   std::string exact;
   for (size_t i = 0; i < parts.size(); ++i) {
     StringRef part = parts[i];
+    if (part == "?") return wrong("? stands behind an axis of the mesh");
     if (part.consume_back("?") && i < shape.size()) {
       auto one = parseSharding(mesh, part);
       if (!one) return one.takeError();
