@@ -12,7 +12,7 @@ import types
 from typing import Any, Sequence, Union
 
 from . import _core
-from ._errors import ArgumentError
+from ._errors import ArgumentError, UnsupportedError
 from ._graph import current
 from ._tensor import Tensor, call, of_node
 from ._transforms import nodes_of, operand
@@ -70,6 +70,12 @@ class Mesh:
 def mesh(**axes: int) -> Mesh:
     """A mesh of logical shards: mesh(data=4, model=2) has 8, numbered row-major."""
     return Mesh(axes)
+
+
+def refuse_pipeline(mesh: Mesh, who: str) -> None:
+    """Of what takes gradients itself."""
+    if mesh.pipeline is not None:
+        raise UnsupportedError(f"{who} takes gradients while it traces, and a pipeline comes before gradients: Lowered.with_training makes trainings in stages")
 
 
 def sharding_text(axes: Sequence[Axis]) -> str:

@@ -21,7 +21,7 @@ import astra_rt
 
 from . import _dims, _dtypes, _ops, _tree
 from ._errors import ArgumentError
-from ._mesh import Mesh
+from ._mesh import Mesh, refuse_pipeline
 from ._random import checked_seed
 from ._stages import Compiled
 from ._tensor import Tensor, asarray, of_value
@@ -169,6 +169,7 @@ def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, examp
     entries = {"train_step": entry(train_step, updates=True, **examples), "eval": entry(eval, **examples), "main": entry(main, **served)}
     lowered = export(entries, states=whole.first, name="training").lower()
     if mesh is not None:
+        refuse_pipeline(mesh, "compile_training")
         rows = next(iter(mesh.axes))
         rules = dict.fromkeys(specs, (rows, ...)) if shardings is None else shardings
         lowered = lowered.with_mesh(mesh, rules)

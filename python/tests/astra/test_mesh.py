@@ -326,6 +326,9 @@ def test_pipelines_that_are_none():
 
     with pytest.raises(astra.Error, match="goes over the layers in another scan too, as a gradient does that has been taken already"):
         astra.trace(both, *specs).lower().with_mesh(piped)
+    example = {"x": np.zeros((1, 6), np.float32), "target": np.zeros((1,), np.int64)}
+    with pytest.raises(astra.UnsupportedError, match="compile_training takes gradients while it traces, .*: Lowered.with_training makes"):
+        astra.compile_training(nn.Linear(6, 4, seed=1), losses.cross_entropy, optim.sgd(), example, batch=8, target="native", mesh=piped)
 
 
 def slices(x):

@@ -35,3 +35,5 @@ def test_a_step_is_cut_by_rows():
         astra.torch.train_step(*given, target="native", shardings={"x": "(data, -)"})
     with pytest.raises(astra.Error, match="axis 0 of 'x' has an extent of 8, which 3 shards do not divide"):
         astra.torch.train_step(*given, target="native", mesh=astra.mesh(data=3))
+    with pytest.raises(astra.UnsupportedError, match="train_step takes gradients while it traces, and a pipeline comes before gradients"):
+        astra.torch.train_step(*given, target="native", mesh=astra.mesh(stage=4).with_options(pipeline="stage,microbatches=4"))

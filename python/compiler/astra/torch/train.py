@@ -21,7 +21,7 @@ from astra_rt import ranks
 from .. import _cache, _core, _ops
 from .._errors import ArgumentError, UnsupportedError
 from .._graph import Graph, tracing
-from .._mesh import Mesh
+from .._mesh import Mesh, refuse_pipeline
 from .._stages import Compiled, Lowered
 from .._tensor import Tensor, call, of_node
 from .lower import lower
@@ -122,6 +122,7 @@ class TrainStep:
             raise ArgumentError("the optimizer has none of the model's parameters")
         module = self._build(both, optimizer, list(examples))
         if mesh is not None:
+            refuse_pipeline(mesh, "train_step")
             rules = dict(shardings) if shardings is not None else self._rows(next(iter(mesh.axes)), examples)
             module = Lowered(module).with_mesh(mesh, rules).module
         elif shardings is not None:
