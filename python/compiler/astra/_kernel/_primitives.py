@@ -623,7 +623,7 @@ def pick(w: Walker, x: Any, index: Any, axis: Any = -1) -> Tile:
 
 @primitive("products", "tiles, accumulator -> tile")
 def dot(w: Walker, x: Any, y: Any, acc: Any = None, *, tril: Any = None, order: Any = None) -> Tile:
-    """acc + the product of matrices (x below a diagonal: tril), in chain512 order or a matrix unit's; of 16 bits in float32, 8 in int32."""
+    """acc + the product of matrices (below a diagonal: tril), in chain512 order or a matrix unit's; of 16 bits in float32, 8 in int32."""
     a, b = _tile(w, x, "the first operand of dot", "iuf"), _tile(w, y, "the second operand of dot", "iuf")
     if a.dtype is not b.dtype and not (a.dtype.bits == b.dtype.bits == 8 and a.dtype.kind in "iu" and b.dtype.kind in "iu"):
         raise w.error(f"dot of {a.dtype.name} and {b.dtype.name}: both are of one dtype, or of int8 and uint8")
