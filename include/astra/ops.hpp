@@ -38,7 +38,7 @@ public:
     const astra_view *views[32];
     uint32_t count = 0;
     for (const View *v : operands)
-      if (count < 32) views[count++] = v;
+      if (count < 32) views[count++] = &v->raw();
     astra_view out = ASTRA_INIT(astra_view);
     check([&](astra_diag *d) {
       return astra_ops_einsum(handle, stream, text, views, uint32_t(operands.size()), &out, d);
