@@ -56,18 +56,18 @@ def pinned(ranks, *command):
     return [BUILD / "bin/astra-launch", "-n", str(ranks), "sh", "-c", f'exec taskset -c $ASTRA_RANK {" ".join(map(str, command))}']
 
 
-def train(scratch, ranks, epochs, batch=BATCH):
-    command = pinned(ranks, BUILD / "bin/astra-train", "chargpt.astra", "--data", "token=token.npy,target=target.npy", "--batch", batch, "--epochs", epochs,
+def train(scratch, ranks, epochs):
+    command = pinned(ranks, BUILD / "bin/astra-train", "chargpt.astra", "--data", "token=token.npy,target=target.npy", "--batch", BATCH, "--epochs", epochs,
                      "--quiet", "--out", "w.safetensors")  # fmt: skip
     begun = time.monotonic()
     subprocess.run(command, cwd=scratch, check=True)
     return time.monotonic() - begun
 
 
-def step(scratch, ranks, batch=BATCH):
+def step(scratch, ranks):
     """Seconds of a step: of the second epoch, so without the start and loading."""
-    once = train(scratch, ranks, 1, batch)
-    return (train(scratch, ranks, 2, batch) - once) / (ROWS // batch)
+    once = train(scratch, ranks, 1)
+    return (train(scratch, ranks, 2) - once) / (ROWS // BATCH)
 
 
 DDP = """
@@ -160,14 +160,42 @@ def training(scratch, rounds):
         print()
 
 
+STEPS = """
+import sys, time
+import numpy as np
+from astra_rt import ranks
+world = ranks.init(timeout=60)
+model = world.load("chargpt.astra")
+types = {"u8": np.uint8, "i64": np.int64}
+rows = {i.name: np.load(i.name + ".npy")[: int(sys.argv[1])].astype(types[i.dtype]) for i in model["train_step"].inputs}
+times = []
+for _ in range(9):
+    world.barrier()
+    begun = time.monotonic()
+    model.train_step(**rows)
+    times.append(time.monotonic() - begun)
+if world.rank == 0: print(sorted(times)[len(times) // 2] * 1000)
+"""
+
+
+def steps(scratch, batch, together):
+    """Milliseconds of a step of two ranks, or of two processes that are one rank each, at once: both processors are busy either way."""
+    (scratch / "steps.py").write_text(STEPS)
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(BUILD / "python"), os.environ.get("PYTHONPATH")]))}
+    work = f"{sys.executable} steps.py {batch}"
+    command = pinned(2, work) if together else ["sh", "-c", f"taskset -c 0 {work} & taskset -c 1 {work}; wait"]
+    out = subprocess.run(command, cwd=scratch, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return max(map(float, out.split()))
+
+
 def simulated(scratch, rounds):
     """Kernels are measured of one rank, at two sizes of a batch, transfers without kernels; two ranks are measured beside them."""
     chargpt(scratch)
     row = subprocess.run(pinned(2, built(scratch, "transfers")), check=True, capture_output=True, text=True).stdout.strip()
-    ways = {(1, BATCH): [], (1, BATCH // 2): [], (2, BATCH): []}
+    ways = {(BATCH, False): [], (BATCH // 2, False): [], (BATCH, True): []}
     for _ in range(rounds):
-        for (ranks, batch), times in ways.items():
-            times.append(step(scratch, ranks, batch) * 1000)
+        for (batch, together), times in ways.items():
+            times.append(steps(scratch, batch, together))
     whole, half, measured = (statistics.median(t) for t in ways.values())
     shard = min(whole - half, half)  # a shard's rows of the larger batch are as many as both have of the smaller one
     fixed = half - shard
