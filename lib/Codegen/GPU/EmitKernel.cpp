@@ -218,6 +218,9 @@ void KernelEmitter::beginLoop(size_t at) {
     shares |= stage && threads.isShared(stage);
     sums &= i.kind != InstKind::StagePut;
   }
+  constexpr int64_t mostUnrolled = 16384; // instructions, of all turns: ptxas takes minutes for more
+  bool isLong = loop.kept && int64_t(barriers.endOf[at] - at) * extent->ints[0] > mostUnrolled;
+  if (isLong) loop.kept = false, loop.outer = true; // its arrays are in local memory
   if (sums && shares && !loop.outer && !loop.kept) loop.steps = k.unrollK;
   bool ahead = barriers.ahead.count(at), ring = ahead && k.stages;
   Lanes first;

@@ -68,6 +68,27 @@ def test_a_kernel_whose_lanes_would_go_along_two_axes_has_a_thread_a_program(tmp
         lowered(33).compile("hip:gfx942")
 
 
+@astra.kernel
+def sorted_product(x, out, *, N):
+    t = kernel.load(x, (0, 0), (N, N))
+    kernel.store(out, (0, 0), kernel.dot(kernel.sort(t, 0), kernel.sort(t, 1)))
+
+
+@pytest.mark.skipif(not RUN.exists(), reason="there is no astra-run")
+def test_a_long_loop_with_an_array_of_a_thread_is_not_written_out(tmp_path):
+    """It was, a turn after the other: 49,322 lines, for which ptxas took more than ten minutes."""
+    x = np.random.default_rng(7).standard_normal((20, 20), dtype=np.float32)
+    lowered = astra.trace(lambda x: sorted_product(x, out=astra.spec((20, 20)), grid=1, N=20), astra.spec((20, 20))).lower()
+    assert lowered.as_text("ptx", target="cuda:sm_90").count("\n") < 5000
+    compiled = lowered.compile("cuda:sm_90,emu:cuda:sm_90")
+    compiled.save(tmp_path / "kernel.astra")
+    signature = compiled._signatures["main"]
+    np.save(tmp_path / "x.npy", x)
+    words = [RUN, tmp_path / "kernel.astra", "--emulate=cuda:sm_90", f"--input={signature.inputs[0][0]}={tmp_path / 'x.npy'}", f"--output={signature.outputs[0][0]}={tmp_path / 'y.npy'}"]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    assert np.load(tmp_path / "y.npy").tobytes() == kernel.interpret(sorted_product, x, out=astra.spec((20, 20)), grid=1, N=20).tobytes()
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_tutorials(name):
     f, inputs, given, _ = CASES[name]
