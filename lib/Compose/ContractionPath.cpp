@@ -545,6 +545,7 @@ ContractionCost costOf(const Contraction &c, const ContractionPath &path) {
         count[l] -= in - kept.contains(l);
       });
       acc = kept;
+      total.largest = std::max(total.largest, sizeOf(acc, extents));
     }
     for (unsigned at : llvm::reverse(step)) left.erase(left.begin() + at);
     acc.each([&](unsigned l) {
@@ -553,7 +554,7 @@ ContractionCost costOf(const Contraction &c, const ContractionPath &path) {
     cost.elements = sizeOf(acc, extents);
     left.push_back(std::move(acc));
     total.flops = costSum(total.flops, cost.flops);
-    total.largest = std::max(total.largest, cost.elements);
+    total.largest = std::max(total.largest, cost.elements); // also of a step of one operand
     total.steps.push_back(std::move(cost));
   }
   total.flops = costProduct(total.flops, slices);

@@ -181,7 +181,7 @@ UOpRef einsumAndCost(Composer &b, llvm::StringRef text, llvm::ArrayRef<UOpRef> o
   if (!plan) return nullptr;
   if (operands.size() > 2)
     cost = plan->text + ": products " + costText(plan->cost.flops) + " (at once " + costText(plan->naive) +
-           "), largest intermediate " + costText(plan->cost.largest);
+           "), largest intermediate or result " + costText(plan->cost.largest);
   return einsum(b, plan->text, operands);
 }
 

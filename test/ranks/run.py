@@ -389,6 +389,23 @@ class Tests(Machine):
     def inspects(self):
         out = Job(self.bin / "astra-inspect", self.bundle("data", *DATA), "--comm", "--machine", "2,10").out
         require("traffic", out, r"entry @train_step.*\n(?:  \d+ x .*\n)*  2 ranks: the busiest sends (\S+ KB) a call, a ring \1 \(1.00 of it\); 2,10: ")
+        # Along an axis that is not the last, whose shards are not neighbours; and what moves toward the first rank.
+        text = self.scratch / "axes.uop"
+        text.write_text("""module @axes {
+            mesh @mesh { stage 4, model 4 } per_shard
+            entry @sums(%x : f32[65536]) -> (%y : f32[65536]) {
+              %y = all_reduce %x group="stage=4,model=4/stage" kind=sum
+            }
+            entry @back(%x : f32[256]) -> (%y : f32[256]) {
+              %y = shift %x group="stage=4,model=4/stage" by=-1
+            }
+          }""")
+        bundle = self.scratch / "axes.astra"
+        expect("compiled", Job(self.bin / "astra-compile", text, "-o", bundle, "--target=native", "--quiet").code, 0)
+        out = Job(self.bin / "astra-inspect", bundle, "--comm").out
+        sums, back = (text.split(" ranks: the busiest sends ")[1:] for text in out.split("entry @back"))
+        expect("a ring along the outer axis", [line.split("\n")[0].endswith("(1.00 of it)") for line in sums], [True] * 4)
+        expect("what moves back", [not line.startswith("0 B") for line in back], [True] * 4)
         # Of each number of ranks: kernels of its shards, and transfers, all behind them or as many as they hide.
         timed = ["--machine", "2,10", "--call", "train_step=1.5+0.25"]
         out = Job(self.bin / "astra-inspect", self.bundle("data", *DATA), "--comm", *timed).out

@@ -2,7 +2,7 @@
 // Takes:    a bundle of a mesh; for how many ranks, on what machine, of what sizes.
 // Gives:    for each entry the collectives of a call; the bytes that the busiest rank sends, beside the least that a
 //           ring needs; on a machine, the time that they take; the time of a call, where that of kernels is given.
-// Keeps:    bytes are counted by the library that sends them (astra_collective_traffic), for every rank up to 64.
+// Keeps:    bytes are counted by the library that sends them (astra_collective_traffic), for 512 ranks from either end.
 // Does not: know how long kernels take, or which of them run beside a transfer: a call's time is between that of what
 //           kernels hide as much of as they can, and that of one behind the other.
 #include "Comm.h"
@@ -13,6 +13,7 @@
 #include "llvm/Support/Format.h"
 #include <cmath>
 #include <map>
+#include <set>
 
 using namespace astra;
 using namespace astra::tool;
@@ -42,7 +43,8 @@ llvm::Expected<Machine> machineNamed(const std::string &text) {
     if (m.name == text) return m;
   auto [us, gbps] = StringRef(text).split(',');
   Machine m{text, 1 << 20, 0, 0, 1, 1};
-  if (us.getAsDouble(m.latency) || gbps.getAsDouble(m.bandwidth) || !(m.latency >= 0) || !(m.bandwidth > 0))
+  if (us.getAsDouble(m.latency) || gbps.getAsDouble(m.bandwidth) || !(m.latency >= 0) || !(m.bandwidth > 0) ||
+      !std::isfinite(m.latency + m.bandwidth))
     return refused("--machine: '" + llvm::Twine(text) + "' is neither " + machineNames() +
                    " nor MICROSECONDS,GB/S of a transfer, e.g. 3,10");
   return m;
@@ -58,7 +60,8 @@ llvm::Expected<std::map<std::string, Kernels>> kernelsOf(const CommSettings &set
   for (auto &[entry, text] : settings.calls) {
     auto [fixed, shard] = StringRef(text).split('+');
     Kernels k;
-    if (fixed.getAsDouble(k.fixed) || shard.getAsDouble(k.shard) || !(k.fixed >= 0) || !(k.shard >= 0))
+    if (fixed.getAsDouble(k.fixed) || shard.getAsDouble(k.shard) || !(k.fixed >= 0) || !(k.shard >= 0) ||
+        !std::isfinite(k.fixed + k.shard))
       return refused("--call " + llvm::Twine(entry) + ": '" + text +
                      "' is not FIXED+SHARD, milliseconds of a rank and of each of its shards, e.g. 0.5+12");
     out[entry] = k;
@@ -136,28 +139,49 @@ struct Sum {
   double us = 0, besideUs = 0; ///< of all, of those beside kernels
 };
 
-/// The sizes of a group and of all shards, from "astra.mesh.OP/MESH/AXES/KIND".
-std::pair<uint64_t, uint64_t> groupOf(StringRef name) {
-  llvm::SmallVector<StringRef, 4> fields, axes, over;
-  name.split(fields, '/');
-  fields[1].split(axes, ','), fields[2].split(over, '+');
-  uint64_t group = 1, all = 1;
-  for (StringRef axis : axes) {
-    uint64_t size = 1;
-    axis.split('=').second.getAsInteger(10, size);
-    all *= size;
-    if (llvm::is_contained(over, axis.split('=').first)) group *= size;
+/// Of "astra.mesh.OP/MESH/AXES/KIND": the sizes of a group and of all shards, and which groups they are of.
+struct Groups {
+  uint64_t size = 1, all = 1;
+  struct Axis {
+    uint64_t size;
+    bool over; ///< a group runs along it
+  };
+  llvm::SmallVector<Axis, 4> axes; ///< the last one's neighbours are neighbours
+
+  explicit Groups(StringRef name) {
+    llvm::SmallVector<StringRef, 4> fields, given, over;
+    name.split(fields, '/');
+    fields[1].split(given, ','), fields[2].split(over, '+');
+    for (StringRef axis : given) {
+      Axis a{1, llvm::is_contained(over, axis.split('=').first)};
+      axis.split('=').second.getAsInteger(10, a.size);
+      all *= a.size;
+      if (a.over) size *= a.size;
+      axes.push_back(a);
+    }
   }
-  return {group, all};
-}
+  uint64_t groupOf(uint64_t shard) const {
+    uint64_t group = 0, place = 1;
+    for (const Axis &a : llvm::reverse(axes)) {
+      if (!a.over) group += shard % a.size * place, place *= a.size;
+      shard /= a.size;
+    }
+    return group;
+  }
+};
 
 /// What a rank at least sends where it has one partial result: of R ranks of a group, a ring's 2 S (R - 1) / R for a
 /// sum that all get, half of that for one that is scattered; each block once to every rank that reads it.
 uint64_t ringBytes(const Calls &c, int64_t ranks) {
   StringRef name = c.function;
-  auto [group, all] = groupOf(name);
-  uint64_t members = std::min<uint64_t>(group, std::max<uint64_t>(1, uint64_t(ranks) * group / all));
-  uint64_t local = all / uint64_t(ranks), groups = std::max<uint64_t>(1, local * members / group);
+  Groups mesh(name);
+  uint64_t group = mesh.size, local = mesh.all / uint64_t(ranks);
+  std::set<uint64_t> ofRank, ranksOfGroup; // groups with shards on the first rank, ranks with shards of the first group
+  for (uint64_t shard = 0; shard < mesh.all; shard++) {
+    if (shard < local) ofRank.insert(mesh.groupOf(shard));
+    if (mesh.groupOf(shard) == 0) ranksOfGroup.insert(shard / local);
+  }
+  uint64_t members = ranksOfGroup.size(), groups = ofRank.size();
   if (members < 2) return 0;
   if (name.starts_with("astra.mesh.all_reduce/")) return 2 * c.bytes * (members - 1) / members * groups;
   if (name.starts_with("astra.mesh.reduce_scatter/")) return c.bytes * group * (members - 1) / members * groups;
@@ -171,7 +195,9 @@ llvm::Expected<Sum> sumOf(const Counts &counts, int64_t ranks, const Machine *ma
   for (auto &[c, times] : counts) {
     uint64_t most = 0;
     double longest = 0;
-    for (int64_t rank = 0; rank < std::min<int64_t>(ranks, 64); rank++) {
+    constexpr int64_t end = 512; // of more ranks those in the middle send what others do
+    for (int64_t rank = 0; rank < ranks; rank++) {
+      if (rank == end) rank = std::max(rank, ranks - end);
       astra_traffic t = ASTRA_INIT(astra_traffic);
       astra_diag diag = ASTRA_INIT(astra_diag);
       int32_t perNode = machine ? int32_t(machine->perNode) : 1;
@@ -251,7 +277,7 @@ llvm::Error tool::printComm(llvm::raw_ostream &out, const BundleFile &b, const C
           << (c.tensors > 1 ? std::to_string(c.tensors) + " tensors, " : "") << sizeText(c.bytes) << " a shard"
           << (c.beside ? ", beside kernels" : "") << "\n";
     if (reader.unknown) out << "  (one turn of each loop that data end)\n";
-    uint64_t all = groupOf(counts.begin()->first.function).second;
+    uint64_t all = Groups(counts.begin()->first.function).all;
     bool fits = false;
     for (uint64_t ranks = 1; ranks <= all; ranks++) {
       if (all % ranks || (settings.ranks ? int64_t(ranks) != settings.ranks : ranks == 1)) continue;

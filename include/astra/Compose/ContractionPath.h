@@ -46,7 +46,7 @@ struct StepCost {
 };
 struct ContractionCost {
   Cost flops = 0;              // products of two elements (a fused multiply-add is one), over all slices
-  Cost largest = 0;            // elements of the largest result of a step, the last one's too
+  Cost largest = 0;            // elements of the largest result of a pair or step, the last one's too
   std::vector<StepCost> steps; // of one slice
 };
 ContractionCost costOf(const Contraction &c, const ContractionPath &path);

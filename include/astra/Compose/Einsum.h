@@ -35,7 +35,8 @@ struct EinsumPlan {
 std::optional<EinsumPlan> einsumPlan(Composer &b, llvm::StringRef text, llvm::ArrayRef<Dims> shapes);
 
 /// einsum, and of three operands or more its order of contraction with what that costs, for who reads:
-/// "ij,jk,kl->il path=[(0, 1), (0, 1)]: products 6000 (at once 72000), largest intermediate 400".
+/// "ij,jk,kl->il path=[(0, 1), (0, 1)]: products 6000 (at once 72000), largest intermediate or result
+/// 400".
 UOpRef einsumAndCost(Composer &b, llvm::StringRef text, llvm::ArrayRef<UOpRef> operands, std::string &cost);
 
 } // namespace astra::compose

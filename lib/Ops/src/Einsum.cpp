@@ -1,8 +1,7 @@
 //===- Einsum.cpp: Einstein sums of tensors without a model -----------------===//
 // Takes:    an equation with the order of contraction behind it, which may be wrong in every way, and operands.
-// Gives:    operations of this library, pair by pair: a diagonal is a view, labels of one operand alone are a sum, a
-// pair
-//           is a product of matrices, or of elements where nothing is summed.
+// Gives:    operations of this library, pair by pair: a diagonal is a view, labels of one operand alone are a sum, and
+//           a pair is a product of matrices, or of elements where nothing is summed.
 // Keeps:    the steps of compose::einsum (lib/Compose/Einsum.cpp). Labels that a pair sums are one axis of its product,
 //           in the order in which they first occur.
 // Does not: choose an order, or slice.

@@ -76,7 +76,10 @@ Status astra::rt::resolve(View &v, const astra_tensor &t, const char *name, astr
     return ASTRA_OK;
   }
   if (!base) return fail(diag, ASTRA_INVALID_ARGUMENT, "tensor %.64s has no storage; give a buffer or data", name);
-  if (t.byte_offset < low || !add(t.byte_offset, high, end) || end > room)
+  if (t.byte_offset < low)
+    return fail(diag, ASTRA_CAPACITY, "tensor %.64s needs %llu bytes before byte %llu of its storage", name,
+                Number(low), Number(t.byte_offset));
+  if (!add(t.byte_offset, high, end) || end > room)
     return fail(diag, ASTRA_CAPACITY, "tensor %.64s needs %llu bytes from byte %llu on and its storage has %llu", name,
                 Number(high), Number(t.byte_offset), Number(room));
   if (uint64_t last; !add(reinterpret_cast<uintptr_t>(base), end, last))

@@ -59,7 +59,7 @@ class EinsumPath:
     steps: list[tuple[str, int, int]]  # an equation, its products, the elements of what it gives; of one slice
 
     def __str__(self) -> str:
-        head = [self.text, f"products {self.flops} (at once {self.naive}), largest intermediate {self.largest}"]
+        head = [self.text, f"products {self.flops} (at once {self.naive}), largest intermediate or result {self.largest}"]
         return "\n".join(head + [f"  {step}  products {flops}, gives {size}" for step, flops, size in self.steps])
 
 

@@ -6,6 +6,7 @@
 #include "Graph.h"
 #include "PyModule.h"
 #include "astra/Bundle/Writer.h"
+#include "astra/Compose/TextWords.h"
 #include "astra/IR/Eval.h"
 #include "astra/IR/Text.h"
 #include "astra/IR/Verify.h"
@@ -458,8 +459,9 @@ void python::bindModule(nb::module_ &m) {
           "lines"_a = false,
           "SHA-256 of the text form: equal modules have equal digests. lines: and of where nodes came from.");
 
-  m.def("parse_uop",
-        [](const std::string &text, const std::string &name) { return PyModule{taken(parse(text, name))}; });
+  m.def("parse_uop", [](const std::string &text, const std::string &name) {
+    return PyModule{taken(compose::parseText(text, name))};
+  });
   m.def(
       "verify_programs",
       [](const PyModule &p) {

@@ -104,6 +104,9 @@ private:
   PyObject *result(size_t i);
 };
 
+/// Frees calls in flight that nobody wanted any more, once they have ended. With the GIL.
+void freeOrphans();
+
 /// Adds `_rt.begin`, `_rt.Pending` and `_rt.Ready` to the module.
 bool addPending(PyObject *module);
 

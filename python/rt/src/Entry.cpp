@@ -248,6 +248,7 @@ bool astra::python::spread(PyObject *args, PyObject *kwargs, Few<PyObject *> &ro
 namespace {
 
 PyObject *call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names) {
+  freeOrphans();
   Core &c = coreOf(self);
   Arguments arguments(c.inputs.size());
   Dims dims;

@@ -8,6 +8,7 @@
 #include "Calling.h"
 #include "Holder.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <sys/eventfd.h>
@@ -90,7 +91,9 @@ std::vector<std::unique_ptr<Flight>> &orphans() {
   static auto *list = new std::vector<std::unique_ptr<Flight>>; // never freed: they may outlive the interpreter
   return *list;
 }
-void freeOrphans() {
+} // namespace
+
+void astra::python::freeOrphans() {
   std::vector<std::unique_ptr<Flight>> gone; // freeing runs Python code, which may come here
   auto &all = orphans();
   for (size_t i = all.size(); i-- > 0;)
@@ -102,6 +105,8 @@ void freeOrphans() {
       all.erase(all.begin() + ptrdiff_t(i));
     }
 }
+
+namespace {
 
 struct PendingBox {
   std::unique_ptr<Flight> flight;
@@ -195,8 +200,9 @@ PyObject *wait(PyObject *self, PyObject *timeout) {
   if (timeout != Py_None) {
     double seconds = PyFloat_AsDouble(timeout);
     if (seconds == -1 && PyErr_Occurred()) return nullptr;
+    if (seconds != seconds) return PyErr_Format(PyExc_ValueError, "a timeout is no NaN");
     constexpr double kMost = 1e9;
-    until = Clock::now() + std::chrono::microseconds(int64_t((seconds < kMost ? seconds : kMost) * 1e6));
+    until = Clock::now() + std::chrono::microseconds(int64_t(std::clamp(seconds, 0.0, kMost) * 1e6));
   }
   std::shared_ptr<End> end = box.end;
   for (;;) {
@@ -273,6 +279,7 @@ PyObject *filenoOf(PyObject *self, PyObject *) { return PyLong_FromLong(boxOf<Re
 /// `drain()`: the numbers that have come, in order.
 PyObject *drain(PyObject *self, PyObject *) {
   ReadyBox &box = boxOf<ReadyBox>(self);
+  freeOrphans();
   std::vector<uint64_t> tokens;
   {
     std::lock_guard lock(box.mutex);

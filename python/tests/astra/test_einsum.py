@@ -124,7 +124,7 @@ def test_paths_of_others_and_what_is_printed():
     ours = astra.einsum_path("ij,jk,kl,lm->im", *xs)
     assert (ours.path, ours.flops, ours.naive, ours.largest) == ([(1, 2), (0, 2), (0, 1)], 6000, 1_200_000, 400)
     assert str(ours).splitlines() == [
-        "ij,jk,kl,lm->im path=[(1, 2), (0, 2), (0, 1)]", "products 6000 (at once 1200000), largest intermediate 400",
+        "ij,jk,kl,lm->im path=[(1, 2), (0, 2), (0, 1)]", "products 6000 (at once 1200000), largest intermediate or result 400",
         "  jk,kl->jl  products 3000, gives 100", "  ij,jl->il  products 1000, gives 50", "  lm,il->im  products 2000, gives 400",
     ]  # fmt: skip
     path, _ = np.einsum_path("ij,jk,kl,lm->im", *xs, optimize="greedy")
@@ -222,6 +222,7 @@ def test_the_text_form_means_the_same(tmp_path):
     text = tmp_path / "einsums.uop"
     text.write_text("module @m {\n" + "\n".join(lines + entries) + "\n}\n")
     subprocess.run([BIN / "astra-compile", text, "-o", tmp_path / "m.astra", "--target=cpu:x86-64-v3", "--quiet"], check=True)
+    astra.compile_file(text)  # reads it too
     wrong = []
     for number, (equation, xs, words) in enumerate(cases):
         ours = astra.einsum(f"{equation} {words}".strip(), *xs).numpy()
