@@ -77,7 +77,7 @@ bool touched(const astra_view &v, std::vector<bool> &bytes) {
 
 TEST(Views, DisjointnessIsThatOfBruteForce) {
   alignas(16) static uint8_t memory[kBytes];
-  int count = rounds(10000, 1000000), disjoint = 0, interleaved = 0, twice = 0;
+  int count = rounds(3000, 1000000), disjoint = 0, interleaved = 0, twice = 0;
   std::vector<bool> inA, inB;
   for (int seed = 0; seed < count; seed++) {
     Random random{unsigned(seed)};
