@@ -2,8 +2,10 @@
 // Takes:    blocks that nobody uses; their sizes are multiples of 64.
 // Gives:    the smallest that is large enough, in logarithmic time.
 // Keeps:    bins in the order of size, with a bit for each that is not empty: one for each size below 64 KiB, then 32
-//           for each power of two. A bin is a treap: a search tree by size, then address, and a heap by a number
-//           drawn when the block was made, which gives it the height of a random tree. No allocation, no recursion.
+//           for each power of two. A bin is a treap: a search tree by size, then segment, then place in it, and a
+//           heap by a number drawn when the block was made, which gives it the height of a random tree. So what is
+//           taken depends on what was asked for, and not on where the system puts segments. No allocation, no
+//           recursion.
 // Does not: lock, split or merge (Pool.cpp).
 #pragma once
 
@@ -24,7 +26,8 @@ struct alignas(64) Block {
   std::atomic<uint32_t> refs; ///< buffers, and calls in flight
   uint32_t buffers;           ///< of them; with pool.mutex locked
   bool isFree;
-  uint8_t numUses; ///< more than kMostUses: not known; with runtime.order locked
+  uint8_t numUses;  ///< more than kMostUses: not known; with runtime.order locked
+  uint16_t segment; ///< how many segments the pool had taken before its own, of 65,536
 
   astra_pool *pool;
 
@@ -78,7 +81,8 @@ public:
     if (!roots[bin]) bits[bin / 64] &= ~(uint64_t(1) << bin % 64);
     return block;
   }
-  /// Where the smallest of at least `bytes` hangs; of several the one at the lowest address. Null if there is none.
+  /// Where the smallest of at least `bytes` hangs; of several the one of the oldest segment, there at the lowest
+  /// address. Null if there is none.
   Block **bestFit(uint64_t bytes) {
     uint64_t bin = binOf(bytes);
     Block **best = leastOf(&roots[bin], bytes);
@@ -103,7 +107,8 @@ private:
     return kExact + (log - 16) * 32 + (bytes >> (log - 5)) % 32;
   }
   static bool isBefore(const Block *a, const Block *b) {
-    return a->bytes != b->bytes ? a->bytes < b->bytes : a->memory < b->memory;
+    if (a->bytes != b->bytes) return a->bytes < b->bytes;
+    return a->segment != b->segment ? a->segment < b->segment : a->memory < b->memory;
   }
   static Block **next(Block *at, const Block *to) { return isBefore(to, at) ? &at->left : &at->right; }
   static Block **leastOf(Block **link, uint64_t bytes) {

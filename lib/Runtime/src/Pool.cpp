@@ -61,6 +61,7 @@ void split(astra_pool *pool, Block *block, uint64_t bytes) {
   if (left < kBlockAlign || left < bytes / kLeastRest) return;
   Block *rest = makeBlock(pool, static_cast<char *>(block->memory) + bytes, block->bytes - bytes);
   if (!rest) return;
+  rest->segment = block->segment;
   rest->before = block, rest->behind = block->behind;
   if (rest->behind) rest->behind->before = rest;
   block->behind = rest, block->bytes = bytes;
@@ -140,6 +141,7 @@ Status takeFresh(astra_pool *pool, uint64_t wanted, Block *&out, astra_diag *dia
     forget(pool, block);
     return s;
   }
+  block->segment = uint16_t(pool->stats.fresh);
   pool->stats.bytes_held += bytes;
   split(pool, block, wanted);
   out = block;
