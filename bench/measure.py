@@ -70,6 +70,26 @@ class Setting:
         return path
 
 
+def in_turns(bundles, entry, inputs, outputs, setting, threads, name):
+    """Seconds of the entry in each round, by bundle: the same call of several bundles, whose results are equal to the byte."""
+    contestants, results = {}, []
+    try:
+        for bundle, path in bundles.items():
+            (setting.folder / bundle).mkdir(exist_ok=True)
+            ours = contestants[bundle] = OursProcess(setting.program, path, entry, threads, inputs, setting.folder / bundle, setting.log)
+            ours.open()
+            results.append([ours.output(output).tobytes() for output in outputs])
+        if any(result != results[0] for result in results):
+            raise SystemExit(f"{name}: {' and '.join(bundles)} give other bytes")
+        times, _, absent = rounds_of(contestants, setting, None)
+        if absent:
+            raise SystemExit(f"{name}: {absent}")
+    finally:
+        for ours in contestants.values():
+            ours.close()
+    return times
+
+
 def difference(found, wanted):
     """Over the largest magnitude; of integers, whether any differs."""
     if found.shape != wanted.shape:

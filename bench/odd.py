@@ -21,8 +21,7 @@ import numpy as np
 
 import rows
 from machine import level
-from measure import Setting, rounds_of
-from process import OursProcess
+from measure import Setting, in_turns
 from rows import odd
 from run import ROOT, count, programs
 
@@ -43,20 +42,7 @@ def value(row, name, kind):
 def measured(number, row, bundles, setting, threads):
     """Medians of seconds of each bundle, and of the first one's over the last one's within a round."""
     inputs = {name: value(row, name, kind) for name, kind in zip("abc", row.inputs)}
-    contestants, results = {}, []
-    try:
-        for name, bundle in bundles.items():
-            ours = contestants[name] = OursProcess(setting.program, bundle, f"r{number}", threads, inputs, setting.folder, setting.log)
-            ours.open()
-            results.append(ours.output("out").tobytes())
-        if any(result != results[0] for result in results):
-            raise SystemExit(f"{row.name}: the two give other bytes")
-        times, _, absent = rounds_of(contestants, setting, None)
-        if absent:
-            raise SystemExit(f"{row.name}: {absent}")
-    finally:
-        for ours in contestants.values():
-            ours.close()
+    times = in_turns(bundles, f"r{number}", inputs, ["out"], setting, threads, row.name)
     first, last = (times[name] for name in (next(iter(bundles)), "now"))
     return statistics.median(last), statistics.median(a / b for a, b in zip(first, last))
 

@@ -16,8 +16,7 @@ import tempfile
 from pathlib import Path
 
 from machine import level
-from measure import Setting, output_names, rounds_of
-from process import OursProcess
+from measure import Setting, in_turns, output_names
 from run import ROOT, chosen, count, programs
 
 
@@ -36,21 +35,7 @@ def measured(row, setting, seconds):
     case = row.case()
     model = setting.model(row, case)
     found = bundles(row, model, setting, seconds)
-    contestants, results = {}, []
-    try:
-        for name, bundle in found.items():
-            (setting.folder / name).mkdir(exist_ok=True)
-            ours = contestants[name] = OursProcess(setting.program, bundle, row.entry, 1, case.inputs, setting.folder / name, setting.log)
-            ours.open()
-            results.append([ours.output(output).tobytes() for output in output_names(model)])
-        if results[0] != results[1]:
-            raise SystemExit(f"{row.name}: plans that were searched for give other bytes")
-        times, _, absent = rounds_of(contestants, setting, None)
-        if absent:
-            raise SystemExit(f"{row.name}: {absent}")
-    finally:
-        for ours in contestants.values():
-            ours.close()
+    times = in_turns(found, row.entry, case.inputs, output_names(model), setting, 1, row.name)
     return *(1e3 * statistics.median(times[name]) for name in found), statistics.median(a / b for a, b in zip(times["chosen"], times["searched"]))
 
 

@@ -39,11 +39,9 @@ std::vector<Option> tool::meshOptions(PipelineOptions &o) {
        mesh},
       {"shard", "PATTERN=(AXES)",
        "with a mesh: how the parameters, states, inputs, outputs and named values that the pattern matches are cut, "
-       "for "
-       "each axis an axis of the mesh, or -: 'layers.*.fc.weight=(model, -)'; ... once for the axes left, data? where "
-       "the "
-       "shards divide: '*.{mean,squares}=(data?, ...)'; gathered behind it stores a weight cut and reads it whole; "
-       "once for each, the first that matches is taken",
+       "for each axis an axis of the mesh, or -: 'layers.*.fc.weight=(model, -)'; ... once for the axes left, data? "
+       "where the shards divide: '*.{mean,squares}=(data?, ...)'; gathered behind it stores a weight cut and reads it "
+       "whole; once for each, the first that matches is taken",
        shard},
       {"pipeline", "AXIS,microbatches=N",
        "with a mesh: a scan over layers is a pipeline (GPipe): each shard along the axis has as many layers, a batch "
