@@ -125,15 +125,50 @@ class Tests(Machine):
         if job.seconds > 3:
             raise Failure(f"took {job.seconds:.1f} s")
 
+    def misfits(self, sentence, *ranks, first=None):
+        """Ranks that were told (number, of how many): all of them say what does not fit, within 2 s. `first` waits until the others begin."""
+        key, begun, processes = f"misfit-{os.getpid()}-{time.monotonic_ns()}", time.monotonic(), []
+        for rank, of in [first, *ranks] if first else ranks:
+            env = PLAIN | {"ASTRA_RANK": str(rank), "ASTRA_RANKS": str(of), "ASTRA_JOB": key}
+            processes.append(subprocess.Popen([self.worker], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            if len(processes) == 1 and first:
+                time.sleep(0.3)
+                begun = time.monotonic()
+        said = [p.communicate(timeout=60) for p in processes]
+        seconds = time.monotonic() - begun
+        for p, (_, err) in zip(processes, said):
+            require("what a rank says", err, f"^ASTRA_INVALID_ARGUMENT: {sentence}$")
+            expect("exit code", p.returncode, 1)
+        if seconds > 2:
+            raise Failure(f"took {seconds:.1f} s")
+        expect("memory that is left", [f for f in os.listdir("/dev/shm") if key in f], [])
+        return seconds
+
     def other_world(self):
-        """Ranks that were told different numbers."""
-        key = f"world-{os.getpid()}"
-        first = subprocess.Popen([self.worker], env=PLAIN | {"ASTRA_RANK": "0", "ASTRA_RANKS": "3", "ASTRA_JOB": key}, stderr=subprocess.DEVNULL)
-        try:
-            self.wrong({"ASTRA_RANK": "1", "ASTRA_RANKS": "2", "ASTRA_JOB": key}, "rank 1 is of 2 ranks, and rank 0 of 3")
-        finally:
-            first.kill()
-            first.wait()
+        sentence = "rank 1 is of 2 ranks, and rank 0 of 3"
+        self.misfits(sentence, (1, 2), (0, 3))
+        self.misfits(sentence, (1, 2), (2, 3), first=(0, 3))
+        self.misfits("rank 2 is of 3 ranks, and rank 0 of 2", (2, 3), first=(0, 2))
+
+    def same_rank(self):
+        for rank in (0, 1):
+            sentence = f"two processes are rank {rank}, one of 3 ranks and one of 3: each needs a number of its own"
+            self.misfits(sentence, (rank, 3), (rank, 3), *[(0, 3)] * rank)  # at once
+            self.misfits(sentence, (rank, 3), (rank, 3), first=(0, 3)) if rank else self.misfits(sentence, (0, 3), first=(0, 3))
+        self.misfits("two processes are rank 0, one of 3 ranks and one of 2: each needs a number of its own", (0, 2), first=(0, 3))
+
+    def after_a_dead_job(self):
+        """Shared memory that a killed rank 0 left behind is no rank 0."""
+        key = f"dead-{os.getpid()}"
+        env = [PLAIN | {"ASTRA_RANK": str(r), "ASTRA_RANKS": "2", "ASTRA_JOB": key} for r in range(2)]
+        dead = subprocess.Popen([self.worker], env=env[0])
+        while not any(key in f for f in os.listdir("/dev/shm")):
+            time.sleep(0.01)
+        dead.kill()
+        dead.wait()
+        processes = [subprocess.Popen([self.worker], env=e, stdout=subprocess.PIPE, text=True) for e in env]
+        for r, p in enumerate(processes):
+            require("what a rank says", p.communicate(timeout=60)[0], rf"^rank {r} of 2, shm: 2000")
 
     def lost(self, how, code, sentence):
         job = Job(self.launch, "-n", 3, "--grace", 5, self.worker, how)
@@ -500,6 +535,8 @@ def cases(t):
     yield "several machines", lambda: t.wrong({"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}, "torchrun started ranks on several machines")
     yield "too many ranks", lambda: t.wrong({"ASTRA_RANK": "0", "ASTRA_RANKS": "300", "ASTRA_JOB": "many"}, "300 ranks are more than the 256")
     yield "another world", t.other_world
+    yield "two processes of one rank", t.same_rank
+    yield "memory that a killed rank left", t.after_a_dead_job
     yield "a rank that aborts", lambda: t.lost("abort", 134, "ASTRA_PEER_LOST: .*rank 1 has died")
     yield "a rank that leaves", lambda: t.lost("leave", 55, "ASTRA_PEER_LOST: .*rank 1 has (died|ended)")
     yield "a rank that stops", lambda: t.lost("hang", 55, "ASTRA_PEER_LOST: .*rank [0-2] (has not moved for 2000 ms|has failed)")

@@ -42,6 +42,7 @@ struct alignas(64) Segment {
   uint64_t magic, bytes;
   uint32_t ranks, ring;
   std::atomic<uint32_t> ready;
+  std::atomic<uint64_t> misfit; ///< (rank + 1) << 32 | ranks of who has no place here, so that all may say so
   Seat seats[kMostRanks];
 };
 /// From one rank to another.
@@ -339,54 +340,123 @@ astra_engine engineOf(Shared *s) {
 
 //===- Joining a job by name ----------------------------------------------------===//
 
-constexpr int kJoin = 30000; ///< milliseconds that the first rank waits for the last: they begin at different times
+constexpr int kJoin = 30000;  ///< milliseconds that the first rank waits for the last: they begin at different times
+constexpr int kLinger = 1000; ///< milliseconds for which others still learn that one has no place
+constexpr int kUnheld = 10;   ///< looks at a file without a lock, a millisecond apart, until it is one that was left
 
 void nap() {
   timespec t{0, 1000000};
   nanosleep(&t, nullptr);
 }
 
-Status create(const char *name, int32_t ranks, Segment **out, astra_diag *diag) {
-  shm_unlink(name); // of a job of this name that has not ended well
-  int fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
-  if (fd < 0) return fail(diag, ASTRA_IO, "shared memory '%.100s' could not be made: %s", name, strerror(errno));
-  uint64_t bytes = segmentBytes(ranks);
-  int error = posix_fallocate(fd, 0, off_t(bytes));
-  void *at = error ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (!error && at == MAP_FAILED) error = errno;
-  ::close(fd);
-  if (error) {
-    shm_unlink(name);
-    return fail(diag, ASTRA_OUT_OF_MEMORY, "no shared memory for %d ranks, which need %llu KiB of it: %s", ranks,
-                static_cast<unsigned long long>(bytes >> 10), strerror(error));
-  }
-  *out = static_cast<Segment *>(at);
-  layOut(*out, ranks);
-  return ASTRA_OK;
+/// Who makes a segment holds a lock on it until all have come: what has a name and no lock is of a job that has ended.
+bool isHeld(int fd) {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+bool hold(int fd) {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-/// The segment that rank 0 makes, or null if there is none yet that fits.
-Segment *find(const char *name, int32_t ranks, int32_t rank, int32_t *theirs) {
+/// Whether the name is still that of this file: another first rank may have taken it for one that was left.
+bool isCalled(int fd, const char *name) {
+  struct stat own, there;
+  int other = shm_open(name, O_RDONLY, 0);
+  bool same = other >= 0 && fstat(fd, &own) == 0 && fstat(other, &there) == 0 && own.st_ino == there.st_ino;
+  if (other >= 0) ::close(other);
+  return same;
+}
+
+uint64_t misfitOf(int32_t rank, int32_t ranks) { return uint64_t(rank + 1) << 32 | uint32_t(ranks); }
+Status refuseMisfit(uint64_t misfit, int32_t theirs, astra_diag *diag) {
+  int32_t rank = int32_t(misfit >> 32) - 1, ranks = int32_t(uint32_t(misfit));
+  if (rank && ranks != theirs)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "rank %d is of %d ranks, and rank 0 of %d", rank, ranks, theirs);
+  return fail(diag, ASTRA_INVALID_ARGUMENT,
+              "two processes are rank %d, one of %d ranks and one of %d: each needs a number of its own", rank, theirs,
+              ranks);
+}
+
+/// The segment of a job whose ranks come just now, or null. `held`: whether somebody makes one.
+Segment *find(const char *name, bool *held) {
+  *held = false;
   int fd = shm_open(name, O_RDWR, 0);
   if (fd < 0) return nullptr;
   struct stat st;
   void *at = MAP_FAILED;
   uint64_t bytes = 0;
-  if (fstat(fd, &st) == 0 && st.st_uid == getuid() && uint64_t(st.st_size) >= sizeof(Segment)) {
+  if (fstat(fd, &st) == 0 && st.st_uid == getuid() && (*held = isHeld(fd)) && uint64_t(st.st_size) >= sizeof(Segment)) {
     bytes = uint64_t(st.st_size);
     at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   }
   ::close(fd);
   if (at == MAP_FAILED) return nullptr;
   auto *g = static_cast<Segment *>(at);
-  bool made = g->ready.load(std::memory_order_acquire) && g->magic == kMagic && g->bytes == bytes;
-  uint32_t creator = made ? g->seats[0].pid.load() : 0;
-  if (made && creator && alive(creator) && int32_t(g->ranks) != ranks) *theirs = int32_t(g->ranks);
-  if (made && creator && alive(creator) && int32_t(g->ranks) == ranks && bytes == segmentBytes(ranks) &&
-      g->seats[rank].state.load() == Absent)
+  if (g->ready.load(std::memory_order_acquire) && g->magic == kMagic && g->bytes == bytes && g->ranks <= kMostRanks &&
+      bytes == segmentBytes(int32_t(g->ranks)))
     return g;
   munmap(at, bytes);
   return nullptr;
+}
+
+/// Tells those who come just now who has no place among them.
+Status tellMisfit(Segment *g, int32_t rank, int32_t ranks, astra_diag *diag) {
+  uint64_t none = 0, own = misfitOf(rank, ranks);
+  g->misfit.compare_exchange_strong(none, own);
+  Status s = refuseMisfit(own, int32_t(g->ranks), diag);
+  munmap(g, g->bytes);
+  return s;
+}
+
+/// `lock`: the file, which is locked as long as it is open.
+Status create(const char *name, int32_t ranks, Segment **out, int *lock, astra_diag *diag) {
+  int fd = -1, unheld = 0;
+  for (uint64_t deadline = milliseconds() + 1000;; nap()) {
+    fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd >= 0 && hold(fd) && isCalled(fd, name)) break;
+    int why = errno;
+    if (fd >= 0) ::close(fd);
+    if (fd < 0 && (why != EEXIST || milliseconds() > deadline))
+      return fail(diag, ASTRA_IO, "shared memory '%.100s' could not be made: %s", name, strerror(why));
+    bool held;
+    if (Segment *other = find(name, &held)) return tellMisfit(other, 0, ranks, diag);
+    unheld = held ? 0 : unheld + 1;
+    if (unheld > kUnheld) shm_unlink(name), unheld = 0; // of a job of this name that has not ended well
+  }
+  uint64_t bytes = segmentBytes(ranks);
+  int error = hold(fd) ? posix_fallocate(fd, 0, off_t(bytes)) : errno;
+  void *at = error ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (!error && at == MAP_FAILED) error = errno;
+  if (error) {
+    shm_unlink(name);
+    ::close(fd);
+    return fail(diag, ASTRA_OUT_OF_MEMORY, "no shared memory for %d ranks, which need %llu KiB of it: %s", ranks,
+                static_cast<unsigned long long>(bytes >> 10), strerror(error));
+  }
+  *out = static_cast<Segment *>(at), *lock = fd;
+  (*out)->seats[0].pid.store(uint32_t(getpid()));
+  layOut(*out, ranks);
+  return ASTRA_OK;
+}
+
+/// The segment that rank 0 makes, with a seat for this rank.
+Status findSeat(const char *name, int32_t rank, int32_t ranks, Segment **out, astra_diag *diag) {
+  for (uint64_t deadline = milliseconds() + kJoin;; nap()) {
+    bool held;
+    if (Segment *g = find(name, &held)) {
+      uint32_t none = 0;
+      if (int32_t(g->ranks) != ranks || !g->seats[rank].pid.compare_exchange_strong(none, uint32_t(getpid())))
+        return tellMisfit(g, rank, ranks, diag);
+      return *out = g, ASTRA_OK;
+    }
+    if (jobHasFailed())
+      return fail(diag, ASTRA_PEER_LOST, "rank 0 has not come, and the launcher says that a rank has failed");
+    if (milliseconds() > deadline)
+      return fail(diag, ASTRA_PEER_LOST, "rank 0 of %d has not come within %d s", ranks, kJoin / 1000);
+  }
 }
 
 /// Sits down, waits for all, and finds out whether all can read each other's memory.
@@ -400,6 +470,7 @@ Status join(Shared &s, astra_diag *diag) {
     uint64_t deadline = milliseconds() + kJoin;
     for (int32_t p = 0; p < s.ranks; p++)
       while (!there(g.seats[p])) {
+        if (uint64_t misfit = g.misfit.load()) return refuseMisfit(misfit, s.ranks, diag);
         if (uint32_t pid = g.seats[p].pid.load(); pid && !alive(pid) && !there(g.seats[p]))
           return fail(diag, ASTRA_PEER_LOST, "rank %d has died", p);
         if (jobHasFailed() && !there(g.seats[p]))
@@ -426,41 +497,28 @@ Status join(Shared &s, astra_diag *diag) {
 
 } // namespace
 
-Status astra::ranks::openShared(astra_engine *out, int32_t rank, int32_t ranks, const char *name, int32_t timeout,
-                                astra_diag *diag) {
+Status astra::ranks::openShared(astra_engine *out, int32_t rank, int32_t ranks, const char *name, astra_diag *diag) {
   if (ranks > int32_t(kMostRanks))
     return fail(diag, ASTRA_UNSUPPORTED, "%d ranks are more than the %u of one machine", ranks, kMostRanks);
   auto *m = static_cast<Mapping *>(calloc(1, sizeof(Mapping)));
   if (!m) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the ranks");
   m->users.store(1);
-  if (rank == 0) {
-    if (Status s = create(name, ranks, &m->segment, diag)) return free(m), s;
-    m->segment->seats[0].pid.store(uint32_t(getpid()));
-  } else {
-    uint64_t deadline = milliseconds() + kJoin, soon = milliseconds() + uint64_t(timeout < 1000 ? timeout : 1000);
-    int32_t theirs = 0;
-    while (!(m->segment = find(name, ranks, rank, &theirs))) {
-      if (theirs && milliseconds() > soon)
-        return free(m),
-               fail(diag, ASTRA_INVALID_ARGUMENT, "rank %d is of %d ranks, and rank 0 of %d", rank, ranks, theirs);
-      if (jobHasFailed())
-        return free(m),
-               fail(diag, ASTRA_PEER_LOST, "rank 0 has not come, and the launcher says that a rank has failed");
-      if (milliseconds() > deadline)
-        return free(m), fail(diag, ASTRA_PEER_LOST, "rank 0 of %d has not come within %d s", ranks, kJoin / 1000);
-      nap();
-    }
-  }
+  int lock = -1;
+  if (Status s = rank ? findSeat(name, rank, ranks, &m->segment, diag) : create(name, ranks, &m->segment, &lock, diag))
+    return free(m), s;
   Shared *s = take(m, rank, ranks);
-  if (!s) return unmap(m), fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the ranks");
-  Status joined = join(*s, diag);
-  if (rank == 0) shm_unlink(name); // whoever was to come has come
+  Status joined = s ? join(*s, diag) : fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the ranks");
+  if (rank == 0) { // whoever was to come has come
+    for (uint64_t end = milliseconds() + kLinger; m->segment->misfit.load() && milliseconds() < end;) nap();
+    shm_unlink(name), ::close(lock);
+  }
+  if (!s) return unmap(m), joined;
   if (joined) return close(s), joined;
   *out = engineOf(s);
   return ASTRA_OK;
 }
 
-Status astra::ranks::openThreads(astra_engine *out, int32_t ranks, int32_t, astra_diag *diag) {
+Status astra::ranks::openThreads(astra_engine *out, int32_t ranks, astra_diag *diag) {
   if (ranks > int32_t(kMostRanks))
     return fail(diag, ASTRA_UNSUPPORTED, "%d ranks are more than the %u of one machine", ranks, kMostRanks);
   auto *m = static_cast<Mapping *>(calloc(1, sizeof(Mapping)));

@@ -59,7 +59,7 @@ bool checkOptions(const astra_ranks_options *options, astra_ranks_options *own, 
   return true;
 }
 
-Status openNamed(astra_engine *engine, const char *name, const Launch &launch, int32_t timeout, astra_diag *diag);
+Status openNamed(astra_engine *engine, const char *name, const Launch &launch, astra_diag *diag);
 
 Status openEngine(astra_engine *engine, const astra_ranks_options &o, astra_diag *diag) {
   if (o.table) {
@@ -77,13 +77,13 @@ Status openEngine(astra_engine *engine, const astra_ranks_options &o, astra_diag
   if (Status s = readLaunch(&launch, diag)) return s;
   const char *name = o.engine ? o.engine : getenv("ASTRA_ENGINE");
   const char *fitting = launch.mpi ? "mpi" : launch.ranks > 1 ? "shm" : "alone";
-  if (!name || !isNccl(name)) return openNamed(engine, name ? name : fitting, launch, o.timeout, diag);
+  if (!name || !isNccl(name)) return openNamed(engine, name ? name : fitting, launch, diag);
   astra_engine host;
-  if (Status s = openNamed(&host, fitting, launch, o.timeout, diag)) return s;
+  if (Status s = openNamed(&host, fitting, launch, diag)) return s;
   return openNccl(engine, name, host, diag);
 }
 
-Status openNamed(astra_engine *engine, const char *name, const Launch &launch, int32_t timeout, astra_diag *diag) {
+Status openNamed(astra_engine *engine, const char *name, const Launch &launch, astra_diag *diag) {
   if (!strcmp(name, "alone")) {
     if (launch.ranks > 1)
       return fail(diag, ASTRA_INVALID_ARGUMENT, "%s started %d ranks, and the engine 'alone' is for one",
@@ -95,7 +95,7 @@ Status openNamed(astra_engine *engine, const char *name, const Launch &launch, i
       return fail(diag, ASTRA_INVALID_ARGUMENT,
                   "%s started ranks on several machines, which share no memory: use an engine of MPI", launch.launcher);
     if (launch.ranks == 1) return *engine = kAlone, ASTRA_OK;
-    return openShared(engine, launch.rank, launch.ranks, launch.memory, timeout, diag);
+    return openShared(engine, launch.rank, launch.ranks, launch.memory, diag);
   }
   if (!strncmp(name, "mpi", 3) && (!name[3] || name[3] == ':')) {
     Status s = openMpi(engine, name[3] ? name + 4 : getenv("ASTRA_MPI"), diag);
@@ -135,7 +135,7 @@ Status astra_ranks_init_threads(astra_ranks **out, int32_t ranks, const astra_ra
   if (!checkOptions(options, &o, &status, diag)) return status;
   List<astra_engine> engines;
   if (!engines.resize(size_t(ranks))) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for %d ranks", ranks);
-  if (Status s = openThreads(engines.data(), ranks, o.timeout, diag)) return s;
+  if (Status s = openThreads(engines.data(), ranks, diag)) return s;
   for (int32_t r = 0; r < ranks; r++)
     if (Status s = make(&out[r], engines[size_t(r)], o.timeout, diag)) {
       for (int32_t k = r + 1; k < ranks; k++) engines[size_t(k)].close(engines[size_t(k)].self);

@@ -57,9 +57,9 @@ private:
 //===- Engines: Channels.cpp, Mpi.cpp, Nccl.cpp -----------------------------===//
 
 /// Shared memory of one machine, of this name.
-Status openShared(astra_engine *out, int32_t rank, int32_t ranks, const char *name, int32_t timeout, astra_diag *diag);
+Status openShared(astra_engine *out, int32_t rank, int32_t ranks, const char *name, astra_diag *diag);
 /// The same memory among threads: all engines at once.
-Status openThreads(astra_engine *out, int32_t ranks, int32_t timeout, astra_diag *diag);
+Status openThreads(astra_engine *out, int32_t ranks, astra_diag *diag);
 /// An MPI library, `path` or, if that is null, those that Debian has.
 Status openMpi(astra_engine *out, const char *path, astra_diag *diag);
 /// NCCL or RCCL, as `text` begins ("nccl", "nccl:PATH", "rccl:PATH"), for memory of GPUs; `host` for that of the host,
