@@ -16,6 +16,29 @@ using llvm::Twine;
 namespace {
 constexpr size_t mostAlternatives = 64; // of braces in a pattern: *.{mean,squares}
 
+/// What is wrong with the braces of a pattern, with the character, or "".
+std::string oddBraces(StringRef pattern) {
+  size_t begin = StringRef::npos, commas = 0;
+  auto at = [](size_t i, const char *what) { return ("at character " + Twine(i + 1) + " " + what).str(); };
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\') {
+      ++i;
+    } else if (pattern[i] == '[') {
+      i = std::min(pattern.find(']', i + 2), pattern.size());
+    } else if (pattern[i] == '{') {
+      if (begin != StringRef::npos) return at(i, "there is { within braces");
+      begin = i, commas = 0;
+    } else if (pattern[i] == '}') {
+      if (begin == StringRef::npos) return at(i, "there is } without {");
+      if (!commas) return at(begin, "braces name one thing; they name several, with commas");
+      begin = StringRef::npos;
+    } else {
+      commas += pattern[i] == ',';
+    }
+  }
+  return begin == StringRef::npos ? "" : at(begin, "there is { without }");
+}
+
 struct Rule {
   const ShardRule &given;
   llvm::GlobPattern pattern;
@@ -31,6 +54,7 @@ struct Annotation {
   }
   Error read(llvm::ArrayRef<ShardRule> given) {
     for (const ShardRule &r : given) {
+      if (std::string odd = oddBraces(r.pattern); !odd.empty()) return wrong(r, "this is no pattern: " + odd);
       auto pattern = llvm::GlobPattern::create(r.pattern, mostAlternatives);
       if (!pattern) return wrong(r, "this is no pattern: " + llvm::toString(pattern.takeError()));
       rules.push_back({r, *pattern});
