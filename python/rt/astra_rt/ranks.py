@@ -53,6 +53,13 @@ class World:
     def require_same(self, given: Mapping[str, str]) -> None:
         """Refuses, on every rank, what ranks were given differently: texts, such as `astra_rt.hash` of a value, by what a sentence
         calls them. All ranks call it."""
+        if not isinstance(given, Mapping):
+            raise TypeError(f"require_same takes a dict of texts, such as {{'lr': '0.1'}}, and not {type(given).__name__}")
+        for name, value in given.items():
+            if not isinstance(name, str):
+                raise TypeError(f"require_same takes texts by names that are str, and {name!r} is {type(name).__name__}")
+            if not isinstance(value, str):
+                raise TypeError(f"require_same takes texts, and '{name}' is {type(value).__name__}: give its str(), or astra_rt.hash of an array")
         if self.size == 1:
             return
         everyone = self.gather("\0".join(part for pair in given.items() for part in pair).encode())

@@ -181,6 +181,30 @@ except astra_rt.Error as error:
     assert launch(2, program, layers("mlp"), "none") == "(16, 4)\n" * 2
 
 
+def test_what_require_same_takes():
+    """A sentence that names the argument, before anything is exchanged: on one rank too."""
+    program = """
+import numpy as np
+from astra_rt import ranks
+world = ranks.init()
+for given in ({"lr": 0.1}, {"lr": "0.1", "w": np.ones(2)}, {"lr": None}, {3: "x"}, [("lr", "0.1")], "lr"):
+    try:
+        world.require_same(given)
+        print("taken")
+    except TypeError as error:
+        print(error)
+world.require_same({"lr": "0.1"})
+"""
+    assert launch(1, program).splitlines() == [
+        "require_same takes texts, and 'lr' is float: give its str(), or astra_rt.hash of an array",
+        "require_same takes texts, and 'w' is ndarray: give its str(), or astra_rt.hash of an array",
+        "require_same takes texts, and 'lr' is NoneType: give its str(), or astra_rt.hash of an array",
+        "require_same takes texts by names that are str, and 3 is int",
+        "require_same takes a dict of texts, such as {'lr': '0.1'}, and not list",
+        "require_same takes a dict of texts, such as {'lr': '0.1'}, and not str",
+    ]
+
+
 def test_an_index_of_several_files(layers, tmp_path):
     """What astra-train's ranks have written is read here, whole."""
     import astra_rt
