@@ -459,6 +459,50 @@ class Tests(Machine):
             expect("exit code", job.code, 2)
             require("the sentence", job.err, sentence)
 
+    def inspects_branches(self):
+        """Of a cond one function runs: the one that moves more is counted. An entry that moves nothing has a time as well."""
+        text = self.scratch / "branch.uop"
+        text.write_text("""module @branch {
+            mesh @mesh { data 2 } per_shard
+            func @sum(%a : f32[1024]) {
+              %s = all_reduce %a group="data=2/data" kind=sum
+              return %s
+            }
+            func @sums(%a : f32[1024]) {
+              %m = all_reduce %a group="data=2/data" kind=max
+              %s = all_reduce %m group="data=2/data" kind=sum
+              return %s
+            }
+            func @none(%a : f32[1024]) {
+              %s = add %a, %a
+              return %s
+            }
+            entry @both(%p : bool[], %x : f32[1024]) -> (%y : f32[1024]) {
+              %c = cond(@sum, @sums) %p, %x
+              %y = proj %c index=0
+            }
+            entry @one(%p : bool[], %x : f32[1024]) -> (%y : f32[1024]) {
+              %c = cond(@sum, @none) %p, %x
+              %y = proj %c index=0
+            }
+            entry @still(%x : f32[1024]) -> (%y : f32[1024]) {
+              %y = add %x, %x
+            }
+          }""")
+        bundle, inspect = self.scratch / "branch.astra", self.bin / "astra-inspect"
+        job = Job(self.bin / "astra-compile", text, "-o", bundle, "--target=native", "--quiet")
+        expect("compiled", (job.code, job.err), (0, ""))
+        job = Job(inspect, bundle, "--comm", "--machine=2,10", "--call=still=1.5+0.25")
+        sent = {name: int(n) for name, n in re.findall(r"entry @(\w+), .*?the busiest sends (\d+) B a call", job.out, re.S)}
+        expect("what is sent", sent, {"both": 2 * 4096, "one": 4096})
+        expect("that it says so", job.out.count("\n  (of each cond the function that moves more bytes)\n"), 2)
+        require("an entry that moves nothing", job.out,
+                r"(?m)^entry @still: nothing moves between ranks, so a call takes what its kernels take: 1.500 ms, and 0.250 ms for each shard of the rank$")  # fmt: skip
+        for option in ("--machine=2,10", "--call=still=1+2", "--ranks=2", "--dim=n=1"):
+            job = Job(inspect, bundle, option)
+            expect("exit code", job.code, 2)
+            require("the sentence", job.err, f"{option.split('=')[0]} says what --comm is asked about: give --comm too")
+
     def launch_usage(self):
         for arguments, sentence in (([], "how many ranks"), (["-n", "2"], "which program"), (["-n", "0", "true"], "0"), (["-n", "x", "true"], "x")):
             job = Job(self.launch, *arguments)
@@ -554,6 +598,7 @@ def cases(t):
     yield from faults.cases(t)
     yield "a trace of all ranks", t.traces
     yield "what moves", t.inspects
+    yield "what moves in functions of a cond", t.inspects_branches
     nccl = f"nccl:{t.nccl}"
     yield "NCCL, 3 ranks meet in shared memory", lambda: t.meets("astra-launch", 3, nccl, "nccl 2.28.9, shm")
     yield "NCCL, 2 ranks meet by MPICH", lambda: t.meets("MPICH", 2, nccl, r"nccl 2.28.9, mpi \(MPICH")

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 using namespace astra;
 using namespace astra::tool;
@@ -87,24 +88,37 @@ public:
   Reader(const fmt::ManifestT &m, ArrayRef<int64_t> dims) : m(m), dims(dims) {}
 
   Counts of(const fmt::RoutineT &r) {
-    counts.clear(), unknown = false;
+    counts.clear(), unknown = branches = false;
     add(r, 0, 1);
     return counts;
   }
-  bool unknown = false; ///< there is a loop whose turns data decide: one is counted
+  bool unknown = false;  ///< there is a loop whose turns data decide: one is counted
+  bool branches = false; ///< there is a cond whose functions move something: the one that moves more is counted
 
 private:
+  /// What orders the functions of a cond: bytes of shards, then calls.
+  static std::pair<uint64_t, uint64_t> weight(const Counts &counts) {
+    uint64_t bytes = 0, calls = 0;
+    for (auto &[c, times] : counts) bytes += c.bytes * times, calls += times;
+    return {bytes, calls};
+  }
+  Counts only(const fmt::RoutineT &r, uint32_t program, uint64_t times) {
+    Counts before = std::exchange(counts, {});
+    add(r, program, times);
+    return std::exchange(counts, std::move(before));
+  }
   void add(const fmt::RoutineT &r, uint32_t program, uint64_t times) {
     if (program >= r.programs.size()) return;
     for (const fmt::InstrUnion &i : r.programs[program]->code) {
       if (const fmt::LoopT *loop = i.AsLoop()) {
         add(r, loop->body, times * uint64_t(std::max<int64_t>(valueOf(m, loop->count, dims), 0)));
       } else if (const fmt::WhileT *loop = i.AsWhile()) {
-        size_t before = counts.size();
-        add(r, loop->cond, times), add(r, loop->body, times);
-        unknown |= counts.size() != before;
+        for (uint32_t part : {loop->cond, loop->body})
+          for (auto &[c, n] : only(r, part, times)) counts[c] += n, unknown = true;
       } else if (const fmt::CondT *cond = i.AsCond()) {
-        add(r, cond->then, times), add(r, cond->otherwise, times);
+        Counts then = only(r, cond->then, times), otherwise = only(r, cond->otherwise, times);
+        branches |= !then.empty() || !otherwise.empty();
+        for (auto &[c, n] : weight(then) < weight(otherwise) ? otherwise : then) counts[c] += n;
       } else if (const fmt::ExternalT *call = i.AsExternal()) {
         add(*call, times);
       }
@@ -231,6 +245,12 @@ std::string sizeText(uint64_t bytes) {
   return text;
 }
 
+std::string callsOf(const Kernels &k) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.3f ms, and %.3f ms for each shard of the rank", k.fixed, k.shard);
+  return text;
+}
+
 llvm::Error setDims(const fmt::ManifestT &m, const CommSettings &settings, llvm::SmallVectorImpl<int64_t> &dims) {
   for (const auto &d : m.dims) dims.push_back(d->hi);
   for (auto &[name, value] : settings.dims) {
@@ -268,7 +288,13 @@ llvm::Error tool::printComm(llvm::raw_ostream &out, const BundleFile &b, const C
   for (const auto &e : m.entries) {
     Reader reader(m, dims);
     Counts counts = reader.of(*e->routine);
-    if (counts.empty()) continue;
+    if (counts.empty()) {
+      if (kernels->contains(e->name))
+        out << "entry @" << e->name
+            << ": nothing moves between ranks, so a call takes what its kernels take: " << callsOf(kernels->at(e->name))
+            << "\n";
+      continue;
+    }
     any = true;
     out << "entry @" << e->name << ", " << (settings.dims.empty() ? "dims at their upper bounds" : "dims as given")
         << "\n";
@@ -277,6 +303,7 @@ llvm::Error tool::printComm(llvm::raw_ostream &out, const BundleFile &b, const C
           << (c.tensors > 1 ? std::to_string(c.tensors) + " tensors, " : "") << sizeText(c.bytes) << " a shard"
           << (c.beside ? ", beside kernels" : "") << "\n";
     if (reader.unknown) out << "  (one turn of each loop that data end)\n";
+    if (reader.branches) out << "  (of each cond the function that moves more bytes)\n";
     uint64_t all = Groups(counts.begin()->first.function).all;
     bool fits = false;
     for (uint64_t ranks = 1; ranks <= all; ranks++) {
@@ -301,6 +328,6 @@ llvm::Error tool::printComm(llvm::raw_ostream &out, const BundleFile &b, const C
   for (auto &[entry, k] : *kernels)
     if (llvm::none_of(m.entries, [&](const auto &e) { return e->name == entry; }))
       return refused("--call " + llvm::Twine(entry) + ": the bundle has no such entry");
-  if (!any) out << "nothing moves between ranks: the bundle calls no collective\n";
+  if (!any && kernels->empty()) out << "nothing moves between ranks: the bundle calls no collective\n";
   return llvm::Error::success();
 }

@@ -41,7 +41,9 @@ Program describeProgram(Settings &s) {
        "prints each kernel: buffers, and for each target work items, plan and place, of GPUs launch and resources",
        flag(s.kernels)},
       {"comm", "",
-       "of a bundle with a mesh: what a call of each entry sends between ranks, beside the least that a ring needs",
+       "of a bundle with a mesh: what a call of each entry sends between ranks, beside the least that a ring needs; of "
+       "a "
+       "cond the function that moves more, of a loop that data end one turn",
        flag(s.comm)},
       {"ranks", "N", "with --comm: for so many ranks; all that divide the shards if not given",
        number(s.ranks.ranks, 1, 1 << 16)},
@@ -50,7 +52,7 @@ Program describeProgram(Settings &s) {
        text(s.ranks.machine)},
       {"call", "ENTRY=FIXED+SHARD",
        "with --machine: how long a call of the entry takes, transfers and kernels: of these milliseconds that kernels "
-       "take on a rank, FIXED whatever its shards and SHARD for each",
+       "take on a rank, FIXED whatever its shards and SHARD for each; once for each entry",
        pairs(s.ranks.calls)},
       {"dim", "NAME=N", "with --comm: the value of a dim, once for each; its upper bound if not given",
        pairs(s.ranks.dims)},
@@ -62,9 +64,21 @@ Program describeProgram(Settings &s) {
   return p;
 }
 
+constexpr const char *needsComm = " says what --comm is asked about: give --comm too";
+
+/// An option that was given of those which say something of --comm, where that was not given; or null.
+const char *withoutComm(const Settings &s) {
+  if (s.comm) return nullptr;
+  if (!s.ranks.machine.empty()) return "--machine";
+  if (!s.ranks.calls.empty()) return "--call";
+  if (!s.ranks.dims.empty()) return "--dim";
+  return s.ranks.ranks ? "--ranks" : nullptr;
+}
+
 int inspectWeights(const Program &program, const Settings &s, const std::string &path) {
-  if (s.deps || s.kernels || s.verify)
-    return complain(program, Usage, "--deps, --kernels and --verify are about bundles, and " + path + " has weights");
+  if (s.deps || s.kernels || s.verify || s.comm)
+    return complain(program, Usage,
+                    "--deps, --kernels, --verify and --comm are about bundles, and " + path + " has weights");
   llvm::Expected<WeightFile> file = WeightFile::open(path);
   if (!file) return complain(program, Failure, llvm::toString(file.takeError()));
   (s.json ? printWeightsJSON : printWeights)(llvm::outs(), *file);
@@ -79,6 +93,7 @@ int main(int argc, char **argv) {
   std::vector<std::string> files;
   if (int code = parse(program, argc, argv, files); code >= 0) return code;
   if (files.size() != 1) return complain(program, Usage, "give one file (see astra-inspect --help)");
+  if (const char *option = withoutComm(settings)) return complain(program, Usage, option + std::string(needsComm));
   if (WeightFile::isLikely(files[0])) return inspectWeights(program, settings, files[0]);
   llvm::Expected<BundleFile> bundle = BundleFile::open(files[0], settings.verify);
   if (!bundle) {
