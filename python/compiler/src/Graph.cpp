@@ -124,8 +124,10 @@ static int64_t countOf(Shape shape) {
 static int64_t workOfNode(UOpRef x, const llvm::DenseMap<UOpRef, int64_t> &ofFunction) {
   if (x->isIndex() || x->is(Op::Const) || x->is(Op::Param) || x->is(Op::Arg) || x->is(Op::Func)) return 0;
   int64_t n = 0;
-  if (!x->fns.empty()) { // a body counts once for each step
+  if (!x->fns.empty()) { // a body counts once for each step, a kernel's once for each program
     int64_t trips = x->is(Op::Scan) ? std::max<int64_t>(x->indices()[0]->hi, 1) : x->is(Op::While) ? 100 : 1;
+    if (x->is(Op::Custom))
+      for (UOpRef extent : x->indices()) trips = times(trips, std::max<int64_t>(extent->hi, 0));
     for (UOpRef f : x->fns) n = std::min(mostWork, n + times(trips, ofFunction.lookup(f)));
     return n;
   }

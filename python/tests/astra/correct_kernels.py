@@ -62,6 +62,13 @@ def into_every_second(x, out, *, B):
     kernel.store(out[1::2], (at,), kernel.load(x[:50], (at,), (B,)))
 
 
+@case(V, out=(100,), grid=5, B=10)
+def into_both_halves(x, out, *, B):
+    at = kernel.program_id(0) * B
+    kernel.store(out[:50], (at,), kernel.load(x[:50], (at,), (B,)))
+    kernel.store(out[50:], (at,), kernel.load(x[50:], (at,), (B,)))
+
+
 @case(V, out=(100,), grid=10, B=10)
 def backwards(x, out, *, B):
     at = kernel.program_id(0) * B

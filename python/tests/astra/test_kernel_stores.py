@@ -43,6 +43,14 @@ def interleaved(x, out, *, B):
 
 
 @astra.kernel
+def after_each_other(x, out, *, B):
+    p = kernel.program_id(0) * B
+    t = kernel.load(x, (p,), (B,))
+    kernel.store(out[:20], (p,), t, drop=True)  # the last block ends here, not in the second view
+    kernel.store(out[20:44], (p,), t * 2.0)
+
+
+@astra.kernel
 def in_a_loop(x, out, *, B):
     p = kernel.program_id(0)
     for k in range(3):
@@ -67,6 +75,7 @@ CASES = {
     "far apart": (far_apart, X, {"out": astra.spec((48,)), "grid": 6}, np.concatenate([3 * X, 2 * X])),
     "overwritten": (overwritten, X, {"out": astra.spec((24,)), "grid": 6}, OVER),
     "interleaved": (interleaved, X, {"out": astra.spec((48,)), "grid": 6}, np.stack([X, 2 * X], 1).reshape(-1)),
+    "after each other": (after_each_other, X, {"out": astra.spec((45,)), "grid": 6}, np.concatenate([X[:20], 2 * X, np.zeros(1, np.float32)])),
     "in a loop": (in_a_loop, X.reshape(2, 12), {"out": astra.spec((2, 24)), "grid": 2}, LOOPED),
     "atomics": (counted_twice, NUMBERS, {"out": astra.spec((8,), "int32"), "grid": 6}, COUNTS),
 }

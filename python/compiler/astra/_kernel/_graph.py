@@ -59,13 +59,21 @@ class Result:
     steps: tuple[int, ...]
 
 
-def never_meet(a: Along, b: Along, n: Any) -> bool:
-    """Whether two views of one axis have no index in common."""
+def last_index(v: View, a: Along) -> int | None:
+    """The last index of an output's axis that a view of it has; None where a dim of the graph decides."""
+    n = 1 if a.axis is None else v.shape[a.axis]
+    return a.begin + a.step * (n - 1) if isinstance(n, int) else None
+
+
+def never_meet(a: Along, b: Along, last_a: int | None, last_b: int | None) -> bool:
+    """Whether two views of one axis have no index in common: one ends before the other begins, or their steps pass each other by."""
+    if (last_a is not None and last_a < b.begin) or (last_b is not None and last_b < a.begin):
+        return True
     if a.axis is None and b.axis is None:
-        return a.begin != b.begin
+        return False  # one index, the same
     if a.axis is None or b.axis is None:
         one, other = (a, b) if a.axis is None else (b, a)
-        return one.begin < other.begin or (one.begin - other.begin) % other.step != 0
+        return (one.begin - other.begin) % other.step != 0
     return (a.begin - b.begin) % math.gcd(a.step, b.step) != 0
 
 
@@ -630,7 +638,7 @@ class GraphWalker(Known):
         places, extents = forms(s)
         self.separate(_races.meet(self.space, places, extents, view, moving), self.space, "the store into", v)
         for other in before:
-            if any(never_meet(a, b, n) for a, b, n in zip(s.view.along, other.view.along, v.base.shape)):
+            if any(never_meet(a, b, last_index(v, a), last_index(other.view, b)) for a, b in zip(v.along, other.view.along)):
                 continue
             if other.view.along != v.along:
                 raise self.error(f"this store into '{v.base.name}' and the one of line {getattr(other.node, 'lineno', 0)} are not shown to be apart: give them one view, "
