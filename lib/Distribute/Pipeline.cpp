@@ -6,7 +6,8 @@
 //           cuts, and the gradient is the pipeline backwards.
 // Keeps:    the bits of the forward pass, where the rows of a batch are independent. Row r is of microbatch r modulo
 //           their number, so that a batch may be cut by another axis of the mesh.
-// Does not: give stages other numbers of layers, or interleave forward and backward turns (1F1B).
+// Does not: give stages other numbers of layers. Gradients that interleave forward and backward turns are taken of the
+//           scan as it was (Interleave.cpp), which entry `forward` keeps for them.
 #include "Partition.h"
 #include "astra/Autograd/Vmap.h"
 #include "astra/Distribute/Distribute.h"
@@ -22,7 +23,8 @@ public:
   Pipelining(Module &m, MeshAxes axis, int64_t stages, int64_t microbatches)
       : m(m), c(m.ctx()), b(c), axis(axis), stages(stages), microbatches(microbatches) {}
 
-  Error run() {
+  /// `keepForward`: entry `forward` stays a scan over layers; without one it is a copy of main.
+  Error run(bool keepForward) {
     for (Entry &e : m.entries)
       if (Error error = find(e)) return error;
     for (const Entry &e : m.entries)
@@ -50,9 +52,21 @@ public:
       hasFailed = true;
       return n;
     };
+    std::optional<Entry> forward;
+    if (keepForward) {
+      Substitution dims{c, m.origins};
+      dims.image[batch] = all.image[batch];
+      forward = *(m.entry("forward") ? m.entry("forward") : m.entry("main"));
+      forward->name = "forward";
+      for (auto *values : {&forward->inputs, &forward->outputs})
+        for (Value &v : *values) v.value = dims.of(v.value)[0];
+      for (StateUpdate &u : forward->updates) u.value = dims.of(u.value)[0];
+      llvm::erase_if(m.entries, [](const Entry &e) { return e.name == "forward"; });
+    }
     all.all(m);
     if (hasFailed) return failed;
     llvm::consumeError(std::move(failed));
+    if (forward) m.entries.push_back(std::move(*forward));
     for (Param &p : m.params)
       if (llvm::is_contained(weights, p.value)) cut(p.value, p.sharding);
     for (StateVar &s : m.states)
@@ -194,18 +208,32 @@ private:
 } // namespace
 
 llvm::Expected<PipelineRule> astra::parsePipeline(llvm::StringRef text) {
-  auto [axis, count] = text.split(',');
-  PipelineRule rule{axis.str(), 0};
-  if (!count.consume_front("microbatches=") || count.getAsInteger(10, rule.microbatches))
+  llvm::SmallVector<llvm::StringRef, 3> parts;
+  text.split(parts, ',');
+  PipelineRule rule{parts[0].str(), 0};
+  if (parts.size() < 2 || parts.size() > 3 || !parts[1].consume_front("microbatches=") ||
+      parts[1].getAsInteger(10, rule.microbatches))
     return llvm::createStringError("'" + text + "' is not AXIS,microbatches=N");
   if (rule.microbatches < 1 || rule.microbatches > 1 << 20)
     return llvm::createStringError("--pipeline: " + Twine(rule.microbatches) + " microbatches; 1 to 2^20 are possible");
+  if (parts.size() == 2) return rule;
+  rule.interleaved = parts[2] == "schedule=1f1b";
+  if (!rule.interleaved && parts[2] != "schedule=gpipe")
+    return llvm::createStringError("--pipeline: '" + parts[2] + "' is neither schedule=gpipe nor schedule=1f1b");
+  if (rule.interleaved && rule.microbatches > mostShards)
+    return llvm::createStringError("--pipeline: " + Twine(rule.microbatches) +
+                                   " microbatches; schedule=1f1b has 1 to " + Twine(mostShards));
   return rule;
 }
 
-Error astra::pipelineLayers(Module &m, const PipelineRule &rule) {
+Error astra::pipelineLayers(Module &m, const PipelineRule &rule, bool ofTraining) {
   auto at = llvm::find_if(m.mesh.axes, [&](const MeshAxis &a) { return a.name == rule.axis; });
   if (at == m.mesh.axes.end()) return llvm::createStringError("--pipeline: the mesh has no axis '" + rule.axis + "'");
   if (m.mesh.form != MeshForm::Whole) return llvm::createStringError("--pipeline: the module is written per shard");
-  return Pipelining(m, MeshAxes(1) << (at - m.mesh.axes.begin()), at->size, rule.microbatches).run();
+  if (rule.interleaved && !ofTraining)
+    return llvm::createStringError("--pipeline: schedule=1f1b is of trainings, whose gradients it takes: with --train, "
+                                   "or Lowered.with_training");
+  if (rule.interleaved && !m.entry("main"))
+    return llvm::createStringError("--pipeline: schedule=1f1b: the module has no entry main");
+  return Pipelining(m, MeshAxes(1) << (at - m.mesh.axes.begin()), at->size, rule.microbatches).run(rule.interleaved);
 }

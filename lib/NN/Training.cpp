@@ -308,7 +308,11 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   std::vector<StateVar> scaled;
   LossScale scale(b, options.lossScale, addLossScale(b, options.lossScale, scaled));
   UOpRef seed = scale.factor() ? b.cast(scale.factor(), (*value)->dtype) : b.lit((*value)->dtype, 1);
-  auto gradients = vjp(c, {*value}, {seed}, trained->weights, &m.origins, running, options.segments);
+  step.name = "train_step";
+  step.inputs.push_back({"target", target});
+  auto gradients = options.interleaved
+                       ? interleavedGradients(m, *options.interleaved, step, *value, seed, trained->weights, running)
+                       : vjp(c, {*value}, {seed}, trained->weights, &m.origins, running, options.segments);
   if (!gradients) return gradients.takeError();
   llvm::ArrayRef<UOpRef> beside = llvm::ArrayRef<UOpRef>(gradients->values).drop_front();
   for (StateUpdate &u : step.updates) u.value = beside.consume_front();
@@ -317,8 +321,6 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   updateLossScale(scale, step.updates);
   llvm::append_range(m.states, scaled);
 
-  step.name = "train_step";
-  step.inputs.push_back({"target", target});
   step.outputs = {{"loss", gradients->values[0]}, {"rate", rate}};
   for (const Value &v : taps)
     if (v.name != "loss" && v.name != "rate") step.outputs.push_back(v);

@@ -36,6 +36,7 @@ static Error addTraining(Run &run, Module &m) {
   run.begin("train");
   std::vector<std::string> notes;
   training.notes = &notes;
+  if (run.o.pipeline && run.o.pipeline->interleaved) training.interleaved = run.o.pipeline;
   if (Error e = nn::addTraining(m, training)) return e;
   for (const std::string &text : notes) run.note(text);
   return run.end("train", ".uop", [&] { return print(m); });
@@ -52,9 +53,12 @@ static Error addShardings(const PipelineOptions &o, Module &m) {
 /// Layers in stages, of which gradients are taken then.
 static Error addPipeline(const PipelineOptions &o, Module &m) {
   if (!o.pipeline) return Error::success();
+  if (o.pipeline->interleaved && o.checkpointMemory)
+    return createStringError("--pipeline: schedule=1f1b computes the layers of a stage again by itself, and "
+                             "--checkpoint-memory has no part in that");
   if (o.mesh)
     if (Error e = annotate(m, *o.mesh, {})) return e;
-  return pipelineLayers(m, *o.pipeline);
+  return pipelineLayers(m, *o.pipeline, o.training.has_value());
 }
 
 /// The program of one shard, without the numbers of weights, and which of its transfers are joined.

@@ -5,6 +5,7 @@
 //           gathered only where a `reshard`, or the sharding of an output, a state or a stored weight, says so.
 // Does not: search for shardings: they are given for inputs, parameters and states and follow from there, op by op.
 #pragma once
+#include "astra/Autograd/Autograd.h"
 #include "astra/IR/Module.h"
 #include "llvm/Support/Error.h"
 
@@ -23,12 +24,20 @@ llvm::Error annotate(Module &m, const Mesh &mesh, llvm::ArrayRef<ShardRule> rule
 struct PipelineRule {
   std::string axis;
   int64_t microbatches = 1;
+  bool interleaved = false; // a training takes a microbatch forward and another one backward in each turn (1F1B)
 };
-/// "stage,microbatches=8", as a command line and Python say it.
+/// "stage,microbatches=8" or "stage,microbatches=8,schedule=1f1b", as a command line and Python say it.
 llvm::Expected<PipelineRule> parsePipeline(llvm::StringRef text);
 /// Before gradients are taken. Weights of the layers are cut along their first axis, unless something else is said of
-/// it. An error where no entry has such a scan.
-llvm::Error pipelineLayers(Module &m, const PipelineRule &rule);
+/// it. An error where no entry has such a scan. An interleaved one is of trainings alone, whose gradients
+/// interleavedGradients takes: entry `forward`, which a training is made of, keeps the scan over layers.
+llvm::Error pipelineLayers(Module &m, const PipelineRule &rule, bool ofTraining = false);
+/// What vjp gives, of a loss over a batch and a scan over layers that pipelineLayers has kept, with forward and
+/// backward turns in one scan. `step` has the inputs that the loss reads. An error names the op where the loss is no
+/// linear function of sums over microbatches.
+llvm::Expected<Derivatives> interleavedGradients(Module &m, const PipelineRule &rule, const Entry &step, UOpRef loss,
+                                                 UOpRef seed, llvm::ArrayRef<UOpRef> wrt,
+                                                 llvm::ArrayRef<UOpRef> beside);
 
 /// From the form Whole to PerShard; a module without a mesh stays. An error names the op where two shardings meet that
 /// do not agree, or that cannot compute on parts.

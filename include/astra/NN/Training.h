@@ -9,8 +9,10 @@
 // Keeps:    states that a caller can save and load by name: a parameter's own name, "NAME.SLOT" for what the optimizer
 //           keeps of it, "step" for the number of steps done.
 #pragma once
+#include "astra/Distribute/Distribute.h"
 #include "astra/IR/Module.h"
 #include "astra/NN/Recipe.h"
+#include <optional>
 
 namespace astra::nn {
 
@@ -31,6 +33,7 @@ struct TrainingOptions {
   std::vector<std::string> *notes = nullptr; // gets sentences about what may not be meant; null: nobody asks
   Recipe lossScale = {};                     // its first row, `none`, if not given
   unsigned segments = 1; // of the graph, whose inside is computed again for its gradients; 1: nothing is
+  std::optional<PipelineRule> interleaved = {}; // gradients are taken so; the module is what pipelineLayers made of it
 };
 
 /// Trained are parameters of the kind Weight and of f32 or f64 that a gradient reaches and that are no epsilon

@@ -125,13 +125,16 @@ class Lowered:
         """The same for the shards of a mesh (`astra.mesh`; docs/distributed.md). shardings: by patterns of names of params, states,
         inputs and outputs, how they are cut: "(data, -)", "(data?, ...)", or a tuple as `astra.shard` takes it; the first that matches counts.
         `as_text("sharding")` of the result is the program of one shard."""
+        return self._with_mesh(mesh, shardings)
+
+    def _with_mesh(self, mesh: Mesh, shardings: Mapping[str, Any] | None = None, of_training: bool = False) -> Lowered:
         if not isinstance(mesh, Mesh):
             raise ArgumentError(f"the mesh is {mesh!r}; expected what astra.mesh(data=4) gives")
         for name, how in (shardings or {}).items():
             if not isinstance(how, (str, tuple, list)):
                 raise ArgumentError(f"the sharding of '{name}' is {how!r}; expected \"(data, -)\" or a tuple of axes of the mesh and None")
         rules = [(k, v if isinstance(v, str) else sharding_text(v)) for k, v in (shardings or {}).items()]
-        module = call(_core.with_mesh, self.module, str(mesh), rules, mesh.pipeline, mesh.bucket, mesh.overlap)
+        module = call(_core.with_mesh, self.module, str(mesh), rules, mesh.pipeline, mesh.bucket, mesh.overlap, of_training)
         return Lowered(module, self._signatures, self._states)
 
     def with_training(self, loss: str, optimizer: str = "adamw", *, schedule: str = "constant", clip_norm: float | None = None,
@@ -144,8 +147,8 @@ class Lowered:
             raise ArgumentError(f"clip_norm is {clip_norm!r}; expected a number above 0")
         if mesh is None and shardings is not None:
             raise ArgumentError("shardings are of a mesh: give mesh=astra.mesh(...)")
-        plain = self if mesh is None else self.with_mesh(mesh)
-        module = call(_core.with_training, plain.module, loss, optimizer, schedule, clip_norm or 0.0, list(frozen))
+        plain = self if mesh is None else self._with_mesh(mesh, of_training=True)
+        module = call(_core.with_training, plain.module, loss, optimizer, schedule, clip_norm or 0.0, list(frozen), mesh and mesh.pipeline)
         made = Lowered(module)  # states are read in the place of params
         return made if mesh is None else made.with_mesh(Mesh(mesh.axes, None, mesh.bucket, mesh.overlap), shardings)
 

@@ -277,7 +277,8 @@ PyModule withNumerics(const PyModule &p, const std::string &contract) {
 /// The module for the shards of a mesh, with shardings by patterns of names, and how the shards exchange.
 PyModule withMesh(const PyModule &p, const std::string &mesh,
                   const std::vector<std::pair<std::string, std::string>> &shardings,
-                  const std::optional<std::string> &pipeline, std::optional<uint64_t> bucket, bool overlap) {
+                  const std::optional<std::string> &pipeline, std::optional<uint64_t> bucket, bool overlap,
+                  bool ofTraining) {
   Mesh axes = taken(parseMesh(mesh));
   std::vector<ShardRule> rules;
   for (const auto &[pattern, sharding] : shardings) rules.push_back({pattern, sharding});
@@ -289,7 +290,7 @@ PyModule withMesh(const PyModule &p, const std::string &mesh,
   if (pipeline) {
     PipelineRule rule = taken(parsePipeline(*pipeline));
     done(annotate(made.m, axes, {}));
-    done(pipelineLayers(made.m, rule));
+    done(pipelineLayers(made.m, rule, ofTraining));
   }
   done(annotate(made.m, axes, rules));
   made.bucket = bucket.value_or(made.bucket), made.overlap = overlap;
@@ -481,7 +482,7 @@ void python::bindModule(nb::module_ &m) {
   m.def("check_numerics", [](const std::string &contract) { (void)taken(numericsNamed(contract)); }, "contract"_a);
   m.def("with_numerics", withNumerics, "module"_a, "contract"_a);
   m.def("with_mesh", withMesh, "module"_a, "mesh"_a, "shardings"_a, "pipeline"_a = nb::none(), "bucket"_a = nb::none(),
-        "overlap"_a = true);
+        "overlap"_a = true, "of_training"_a = false);
   m.def("check_pipeline", [](const std::string &text) { (void)taken(parsePipeline(text)); }, "text"_a);
   m.def("program_of_shard", programOfShard, "module"_a);
   m.def("checked_mesh", [](const std::string &text) { return meshText(taken(parseMesh(text))); });

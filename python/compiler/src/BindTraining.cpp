@@ -36,10 +36,13 @@ static std::vector<Row> rowsOf(llvm::ArrayRef<nn::Signature> table) {
 
 /// The module with entries that train its parameters.
 static PyModule withTraining(const PyModule &p, const std::string &loss, const std::string &optimizer,
-                             const std::string &schedule, double clipNorm, std::vector<std::string> frozen) {
+                             const std::string &schedule, double clipNorm, std::vector<std::string> frozen,
+                             const std::optional<std::string> &pipeline) {
   nn::TrainingOptions o;
   o.loss = taken(nn::parseLoss(loss)), o.optimizer = taken(nn::parseOptimizer(optimizer));
   o.schedule = taken(nn::parseSchedule(schedule)), o.clipNorm = clipNorm, o.frozen = std::move(frozen);
+  if (pipeline)
+    if (PipelineRule rule = taken(parsePipeline(*pipeline)); rule.interleaved) o.interleaved = rule;
   std::lock_guard lock(*p.busy);
   PyModule made = p; // over the same context
   if (llvm::Error e = nn::addTraining(made.m, o)) throw std::invalid_argument(llvm::toString(std::move(e)));
@@ -47,7 +50,8 @@ static PyModule withTraining(const PyModule &p, const std::string &loss, const s
 }
 
 void python::bindTraining(nb::module_ &m) {
-  m.def("with_training", withTraining, "module"_a, "loss"_a, "optimizer"_a, "schedule"_a, "clip_norm"_a, "frozen"_a);
+  m.def("with_training", withTraining, "module"_a, "loss"_a, "optimizer"_a, "schedule"_a, "clip_norm"_a, "frozen"_a,
+        "pipeline"_a = nb::none());
   m.def(
       "table",
       [](const std::string &name) {
