@@ -162,7 +162,10 @@ TileLanes astra::lanesOfTile(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes
                 inside.alongLast ? lanesFor(inside.longest) : 0};
   if (inside.products && root->rank() > 1) {
     how.copyAxis = int(root->rank()) - 2;
-    how.copies = dividing(root->shape[how.copyAxis], sizes.rows);
+    UOpRef wide = root->shape.back();
+    if (how.lanes == sizes.lanes && dividing(wide, how.lanes * sizes.vectors) == how.lanes * sizes.vectors)
+      how.vectors = sizes.vectors;
+    how.copies = dividing(root->shape[how.copyAxis], how.vectors > 1 ? sizes.rows : sizes.alone);
   }
   return how;
 }
@@ -260,13 +263,18 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(Context &c, const KernelSpec 
     case Op::Contract: {
       readAll(several);
       ContractSpec product = llvm::cantFail(decodeContract(n->ints)); // what lanes would gather is turned once
+      auto readByRows = [&](unsigned rows) {
+        return sizes.rows > 1 && n->rank() > 1 && n->shape[n->rank() - 2]->hi >= int64_t(rows);
+      };
       for (auto [x, forms] : {std::pair(n->src[0], product.a), {n->src[1], product.b}})
         for (auto [axis, f] : llvm::enumerate(forms))
           if (f.isLabel() && f.terms[0].first + 1 == product.kept) {
-            bool turned = !areNeighbours(spec, x, axis), again = false; // read again by many rows
-            for (unsigned other = 0; other < x->rank(); ++other)
-              again |= other != axis && n->rank() > 1 && n->shape[n->rank() - 2]->hi >= int64_t(4 * sizes.rows) &&
-                       sizes.rows > 1 && meetInCache(spec, x, other);
+            bool turned = !areNeighbours(spec, x, axis), meets = false;
+            for (unsigned other = 0; other < x->rank(); ++other) meets |= other != axis && meetInCache(spec, x, other);
+            bool again = meets && readByRows(4 * sizes.alone); // read again by many rows
+            // What is computed for each few rows, as codes times their scale (64 x 512 x 512 by tiles of 16 x 64 for
+            // x86-64-v3: 499 and 409 us).
+            again |= !sizes.all && cost[x] > 1 && readByRows(4 * sizes.rows);
             if (!turned && !again) continue;
             TileLanes &how = kept[x] = {int(axis)};
             for (unsigned other = 0; turned && other < x->rank(); ++other)

@@ -66,10 +66,11 @@ void Lowering::program(UOpRef place) {
   ArrayRef<UOpRef> begin = place->indices().take_front(place->rank());
   if (plan.warp) values.laneKind = RangeKind::Thread;
   values.tileBytes = plan.warp ? mostCachedShared / (plan.threads / plan.warp) : mostKeptBytes;
-  // Of what is kept one vector of columns is computed at once: more rows, so many that no sum waits for itself.
+  // Of products that are kept the same rows and vectors are computed together; of one vector of columns more rows, so
+  // many that no sum waits for itself.
   constexpr unsigned enough = 8;
-  unsigned rows = plan.mr > 1 ? std::max(plan.mr, std::min(plan.mr * plan.unroll, enough)) : 1;
-  TileSizes sizes{plan.lanes, plan.warp != 0, rows};
+  unsigned alone = plan.mr > 1 ? std::max(plan.mr, std::min(plan.mr * plan.unroll, enough)) : 1;
+  TileSizes sizes{plan.lanes, plan.warp != 0, plan.mr, plan.mr > 1 && !plan.warp ? plan.unroll : 1, alone};
   values.tiles = keptTiles(c, spec, tile, sizes);
   TileLanes how = lanesOfTile(tile, values.tiles, sizes);
   values.reduceLanes = how.reduceLanes;

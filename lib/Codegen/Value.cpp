@@ -294,7 +294,8 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   if (closed.empty() && !how.step) return compute(value, index, gate);
   uint64_t bytes = std::max(1u, byteSize(value->dtype));
   for (unsigned a : closed)
-    bytes = llvm::SaturatingMultiply(bytes, uint64_t(std::max<int64_t>(value->shape[a]->hi, 1)) + how.lanes - 1);
+    bytes = llvm::SaturatingMultiply(bytes,
+                                     uint64_t(std::max<int64_t>(value->shape[a]->hi, 1)) + how.lanes * how.vectors - 1);
   if (how.step) bytes = llvm::SaturatingMultiply(bytes, uint64_t(std::max<int64_t>(how.step->src[0]->hi, 1)));
   unsigned axis = how.axis < 0 ? index.size() - 1 : how.axis; // of the lanes: what is neighbours in fast memory
   bool byLanes = how.lanes > 1 && llvm::is_contained(closed, axis);
@@ -307,7 +308,8 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   UOpRef w = c.index(byLanes ? how.lanes : 1), one = c.index(1),
          &stage = rows[{{kept, holds}, c.internShape(point).data()}];
   UOpRef copies = c.index(byCopies ? how.copies : 1);
-  auto together = [&](unsigned a) { return byLanes && a == axis ? w : byCopies && a == copied ? copies : one; };
+  UOpRef vectors = c.index(byLanes ? how.vectors : 1), wide = idxMul(c, vectors, w);
+  auto together = [&](unsigned a) { return byLanes && a == axis ? wide : byCopies && a == copied ? copies : one; };
   auto count = [&](unsigned a) {
     return simplifyIndex(c, idxCeilDiv(c, idxMax(c, one, value->shape[a]), together(a)));
   };
@@ -321,7 +323,10 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
     for (unsigned a : closed) src.push_back(at[a] = range(count(a), RangeKind::Fold));
     UOpRef innermost = src.back();
     if (byCopies) src.push_back(range(copies, RangeKind::Unroll)), element(copied, src.back());
-    if (byLanes) src.push_back(lane = range(w, laneKind)), element(axis, lane);
+    UOpRef vector = nullptr;
+    if (vectors != one) src.push_back(vector = range(vectors, RangeKind::Unroll));
+    if (byLanes)
+      src.push_back(lane = range(w, laneKind)), element(axis, vector ? idxAdd(c, idxMul(c, vector, w), lane) : lane);
     std::tuple outer{masked, mask, reduceLanes, rests, runs};
     UOpRef inside = holds;
     for (unsigned a : closed)
@@ -349,8 +354,14 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
       i = simplifyIndex(c, i);
     }
     src.push_back(by == one ? i : simplifyIndex(c, idxDiv(c, i, by)));
-    if (by != one)
-      inner.insert(byCopies && a == copied ? inner.begin() : inner.end(), simplifyIndex(c, idxMod(c, i, by)));
+    if (by == one) continue;
+    UOpRef own = simplifyIndex(c, idxMod(c, i, by));
+    if (byCopies && a == copied) {
+      inner.insert(inner.begin(), own);
+      continue;
+    }
+    if (vectors != one) inner.push_back(simplifyIndex(c, idxDiv(c, own, w)));
+    inner.push_back(vectors != one ? simplifyIndex(c, idxMod(c, own, w)) : own);
   }
   llvm::append_range(src, inner);
   if (when) src.insert(src.begin() + 1, when);
