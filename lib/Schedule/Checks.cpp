@@ -3,8 +3,9 @@
 // Gives:    the same without `after` in functions; where tests are wanted, for each kernel that has some a scalar which
 //           says the first program that fails, and what the tests say.
 // Keeps:    bits of all results. A test in a loop is carried from trip to trip, one in a branch is a result of both
-//           sides.
-// Does not: stop a program: its accesses stay inside, whatever a test finds. Lift out of `while`.
+//           sides. A `while` ends where one fails.
+// Does not: stop a program elsewhere: its accesses stay inside, whatever a test finds. Lift out of what decides whether
+//           a `while` goes on.
 #include "Checks.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/DenseMap.h"
@@ -105,10 +106,21 @@ private:
       fails(result(now, carries));
       return now;
     }
-    error =
-        std::string("--check: a kernel tests something in each step of a ") + info(n->op).mnemonic +
-        ", if no more than how many there are: that is not supported yet; compile it without --check, or let it be a "
-        "loop of a known number of steps";
+    if (n->op == Op::While && n->indices().empty() && !concerns(n->fns[0], true)) {
+      int64_t carries = n->ntensors;
+      UOpRef before = b.arg(carries, DType::I64, {});
+      Body test = body(n->fns[0]), step = body(n->fns[1]);
+      test.results[0] = b.bin(Op::And, test.results[0], b.eq(before, number(0)));
+      step.results.push_back(b.max(before, step.failed));
+      for (const Body &f : {test, step}) fns.push_back(func(f.results, carries + 1));
+      SmallVector<UOpRef, 8> given(src);
+      given.push_back(number(0));
+      UOpRef now = b.c.make(Op::While, given, n->ints, n->str, n->dtype, fns);
+      fails(result(now, carries));
+      return now;
+    }
+    error = std::string("--check: a kernel tests something in what decides whether a ") + info(n->op).mnemonic +
+            " goes on: that is not supported; compute it in the loop, or compile without --check";
     return n;
   }
 

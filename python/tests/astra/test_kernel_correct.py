@@ -118,9 +118,33 @@ def test_a_kernel_that_does_not_end(monkeypatch):
         assert "program (1" in str(caught.value) and f"test_kernel_correct.py:{line}" in str(caught.value)
 
 
-def test_a_while_in_a_build_that_checks():
-    with pytest.raises(astra.ArgumentError, match="--check: a kernel tests something in each step of a while, .* is not supported yet"):
-        astra.jit(lambda x: collatz(x, out=astra.spec((3,), "int64"), grid=3), check=True)(np.array([3, 7, 5]))
+def test_a_while_in_a_build_that_checks(monkeypatch):
+    """Compiled, one that does not end is an error as well, whatever other programs do; its steps are the interpreter's."""
+    monkeypatch.setattr("astra._kernel._graph.MOST_STEPS", 16)
+    lowered = astra.trace(lambda x: collatz(x, out=astra.spec((3,), "int64"), grid=3), astra.spec((3,), "int64")).lower()
+    program = lowered.compile("native", check=True)
+    assert program(np.array([3, 7, 5])).tolist() == [1, 1, 1]  # 7 takes 16 steps
+    for x, first in (([3, 0, 5], 1), ([9, 0, 5], 0)):  # 9 takes 19
+        with pytest.raises(astra.Error, match=rf"test_kernel_correct.py:\d+: this `while` has not ended after 16 steps: program \({first}\)"):
+            program(np.array(x))
+    assert program(np.array([1, 2, 16])).tolist() == [1, 1, 1]
+
+
+@astra.kernel
+def sought(x, at, out):
+    i, steps = kernel.load(at, (kernel.program_id(0),), (1,)), kernel.zeros((1,), "int64")
+    while kernel.any(steps < 3):
+        kernel.assume((i >= 0) & (i < x.shape[0]))
+        i, steps = kernel.gather(x, (i,)), steps + 1
+    kernel.store(out, (kernel.program_id(0),), i)
+
+
+def test_what_a_while_assumes_is_tested():
+    run = astra.jit(lambda x, at: sought(x, at, out=astra.spec((2,), "int64"), grid=2), check=True)
+    assert run(np.array([1, 2, 3, 0]), np.array([0, 1])).tolist() == [3, 0]
+    assert run(np.array([1, 2, 4, 0]), np.array([3, 0])).tolist() == [2, 4]  # what the last step finds is no place
+    with pytest.raises(astra.Error, match=r"what is assumed does not hold: program \(1\)"):
+        run(np.array([1, 2, 4, 0]), np.array([3, 1]))
 
 
 def test_the_bits_of_a_product_by_tiles():
