@@ -74,6 +74,13 @@ def sorted_product(x, out, *, N):
     kernel.store(out, (0, 0), kernel.dot(kernel.sort(t, 0), kernel.sort(t, 1)))
 
 
+@pytest.mark.parametrize("target", ["cuda:sm_90", "hip:gfx942"])
+def test_a_kernel_that_is_too_long_for_a_gpu_is_refused(target):
+    lowered = astra.trace(lambda x: sorted_product(x, out=astra.spec((64, 64)), grid=1, N=64), astra.spec((64, 64))).lower()
+    with pytest.raises(astra.Error, match=rf"kernel 'k0_custom' is \d+ instructions for {target}; the most are 32768: sort, or fold, smaller tiles"):
+        lowered.compile(target)
+
+
 @pytest.mark.skipif(not RUN.exists(), reason="there is no astra-run")
 def test_a_long_loop_with_an_array_of_a_thread_is_not_written_out(tmp_path):
     """It was, a turn after the other: 49,322 lines, for which ptxas took more than ten minutes."""
