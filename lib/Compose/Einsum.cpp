@@ -90,7 +90,8 @@ UOpRef Contractor::steps(std::vector<Labelled> left, const EinsumLabels &result)
   return reordered(b, left[0], result).value;
 }
 
-/// Slice by slice along the first label, from -0 where it is summed (N4): each by the rest.
+/// Slice by slice along the first label, from -0 where it is summed, and 0 where there is no slice (N4): each by the
+/// rest.
 UOpRef Contractor::contract(std::vector<Labelled> operands, llvm::ArrayRef<unsigned> slices, EinsumLabels result) {
   if (slices.empty()) return steps(std::move(operands), result);
   unsigned l = slices[0];
@@ -105,7 +106,8 @@ UOpRef Contractor::contract(std::vector<Labelled> operands, llvm::ArrayRef<unsig
     Dims shape;
     for (unsigned r : result) shape.push_back(e.extents[r]);
     DType t = operands[0].value->dtype;
-    UOpRef zero = b.b.lit(t, isFloat(t) || isComplex(t) ? -0.0 : 0.0);
+    bool isFromNegative = (isFloat(t) || isComplex(t)) && e.extents[l]->hi > 0; // the extent of a slice is known
+    UOpRef zero = b.b.lit(t, isFromNegative ? -0.0 : 0.0);
     sum = scan.carry(b.broadcastTo(zero, shape));
   }
   std::vector<Labelled> parts(operands.size());

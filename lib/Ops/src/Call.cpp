@@ -60,7 +60,10 @@ bool isOfAxis(Kind kind) {
 Status readOperands(Work &w, Request &r) {
   const Row &row = kRows[r.row];
   const astra_op &op = *w.op;
-  if (op.num_inputs != operandsOf(row.kind) || (op.num_inputs && !op.inputs))
+  if (op.num_inputs && !op.inputs)
+    return fail(w.diag, ASTRA_INVALID_ARGUMENT, "%s: inputs is NULL and num_inputs is %u; give both", w.name,
+                op.num_inputs);
+  if (op.num_inputs != operandsOf(row.kind))
     return fail(w.diag, ASTRA_INVALID_ARGUMENT, "%s: %u operands; it takes %u", w.name, op.num_inputs,
                 operandsOf(row.kind));
   r.count = op.num_inputs;

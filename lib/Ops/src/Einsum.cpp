@@ -353,6 +353,12 @@ struct Einsum {
   Status run(const View *const *operands, uint32_t count, View *out) {
     const char *at = text;
     if (Status s = readOperands(at, operands, count)) return s;
+    for (uint32_t i = 0; i < count && (out->buffer || out->data); i++) {
+      int32_t disjoint = 0;
+      if (Status s = astra_view_is_disjoint(out, operands[i], &disjoint, diag)) return s;
+      if (!disjoint)
+        return fail(diag, ASTRA_OVERLAP, "einsum: the result overlaps operand %u; give it memory of its own", i);
+    }
     while (*at == ' ') at++;
     const char *path = strncmp(at, "path=", 5) ? nullptr : at + 5;
     if (*at && !path)

@@ -42,15 +42,16 @@ Status settle(Checked &c, const char *name, astra_diag *diag) {
   return ASTRA_OK;
 }
 
+constexpr size_t kLeast = 312; // of the first version: a view has no field that may be missing
+static_assert(kLeast <= sizeof(astra_view));
+
 Status read(Checked &c, const astra_view *view, const char *name, astra_diag *diag) {
-  constexpr size_t least = 312; // of the first version: a view has no field that may be missing
-  static_assert(least <= sizeof(astra_view));
-  if (Status s = readStruct(&c.view, sizeof(c.view), view, least, "astra_view", diag)) return s;
+  if (Status s = readStruct(&c.view, sizeof(c.view), view, kLeast, "astra_view", diag)) return s;
   return settle(c, name, diag);
 }
 
 Status write(astra_view *out, const astra_view &view, astra_diag *diag) {
-  if (writeStruct(out, view) == ASTRA_OK) return ASTRA_OK;
+  if (out && out->size >= kLeast && writeStruct(out, view) == ASTRA_OK) return ASTRA_OK;
   return fail(diag, ASTRA_INVALID_ARGUMENT, "out is NULL or its size is not set; begin with ASTRA_INIT(astra_view)");
 }
 
@@ -68,6 +69,13 @@ Status checkRank(int32_t ndim, const int64_t *shape, astra_diag *diag) {
       return fail(diag, ASTRA_WRONG_SHAPE, "axis %d of the shape has %lld elements; 0 is the least", i,
                   static_cast<Number>(shape[i]));
   return ASTRA_OK;
+}
+
+/// A view that is broadcast, or a slice of step 0, may have more elements than memory has.
+Status checkSize(const Checked &c, const astra_view &v, astra_diag *diag) {
+  uint64_t bytes;
+  if (denseBytes(*c.at.dtype, v.shape, uint32_t(v.ndim), bytes)) return ASTRA_OK;
+  return fail(diag, ASTRA_WRONG_SHAPE, "the shape is too large; its elements must be fewer than 2^63 bytes");
 }
 
 Status leaves64(astra_diag *diag) {
@@ -184,6 +192,7 @@ astra_status astra_view_slice(astra_view *out, const astra_view *view, int32_t a
   if (Status s = read(c, view, "of the view", diag)) return s;
   if (Status s = checkAxis(c, axis, diag)) return s;
   if (Status s = slice(c, axis, start, count, step, diag)) return s;
+  if (Status s = checkSize(c, c.view, diag)) return s;
   return write(out, c.view, diag);
 }
 
@@ -213,9 +222,7 @@ astra_status astra_view_expand(astra_view *out, const astra_view *view, int32_t 
     v.shape[i] = shape[i];
   }
   v.ndim = ndim;
-  uint64_t bytes;
-  if (!denseBytes(*c.at.dtype, v.shape, uint32_t(ndim), bytes))
-    return fail(diag, ASTRA_WRONG_SHAPE, "the shape is too large; its elements must be fewer than 2^63 bytes");
+  if (Status s = checkSize(c, v, diag)) return s;
   return write(out, v, diag);
 }
 

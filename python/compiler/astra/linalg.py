@@ -196,12 +196,15 @@ def inv_ex(x: Any, /) -> CheckedResult:
 
 
 def solve_ex(x1: Any, x2: Any, /) -> CheckedResult:
-    """solve, and where it failed; x2 has two axes or more."""
+    """solve, and where it failed; x2 with one axis is a vector."""
     x1, x2 = operands(_matrix(x1, "solve_ex", True), floating(x2))
-    if x2.ndim > 1 and (_is_empty(x1) or _is_empty(x2)):
-        out = _no_solution(x1, x2)
-        return CheckedResult(out, _blank(out, dtype="int64"))
-    return CheckedResult(*_several(_core.solve, x1, x2))
+    columns = expand_dims(x2, 1) if x2.ndim == 1 else x2
+    if _is_empty(x1) or _is_empty(columns):
+        out = _no_solution(x1, columns)
+        info = _blank(out, dtype="int64")
+    else:
+        out, info = _several(_core.solve, x1, columns)[:2]
+    return CheckedResult(squeeze(out, -1) if x2.ndim == 1 else out, info)
 
 
 def lu(x: Any, /) -> LUResult:

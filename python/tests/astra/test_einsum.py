@@ -154,6 +154,17 @@ def test_gradients_go_through_paths_and_slices():
         np.testing.assert_allclose(given, np.broadcast_to((xs[1] @ xs[2]).sum(1), (3, 4)), rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int32"])
+def test_a_sum_over_no_slices_is_zero(dtype):
+    """+0, as of the whole; of slices it begins with -0, so that a sum of -0 alone is -0."""
+    empty = [np.zeros(s, dtype) for s in ((2, 0), (0, 4), (4, 5))]
+    for text in ("ij,jk,kl->il path=[(1, 2), (0, 1)]", "ij,jk,kl->il path=[(1, 2), (0, 1)] slices=j"):
+        assert astra.einsum(text, *empty).numpy().tobytes() == np.zeros((2, 5), dtype).tobytes()
+    x, y, z = np.full((2, 3), -0.0).astype(dtype), np.ones((3, 4), dtype), np.ones((4, 5), dtype)
+    sliced, whole = (astra.einsum(f"ij,jk,kl->il path=[(1, 2), (0, 1)]{slices}", x, y, z).numpy().tobytes() for slices in (" slices=j", ""))
+    assert sliced == whole
+
+
 def test_bools():
     """Sums are any and products all, as NumPy's, however large the counts are."""
     rng = np.random.default_rng(3)

@@ -138,6 +138,8 @@ def test_matrices_without_elements(shape, dtype):
         y = np.zeros((0, 2), dtype)
         expected = np.linalg.solve(x, y)
         same([linalg.solve_ex(x, y).result, linalg.solve_triangular(x, y), linalg.cholesky_solve(x, y), linalg.lu_solve(linalg.lu_factor(x), y)], [expected] * 4)
+        v = np.zeros(0, dtype)
+        same([linalg.solve_ex(x, v).result], [linalg.solve(x, v)])
         checked += [linalg.inv_ex, linalg.cholesky_ex, linalg.eigh_ex, linalg.eig_ex, lambda x: linalg.solve_ex(x, y)]
     for f in checked:
         assert f(x).info.tolist() == np.zeros(shape[:-2], int).tolist()

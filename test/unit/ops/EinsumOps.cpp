@@ -100,6 +100,17 @@ TEST_F(EinsumOps, IntoAStridedResult) {
   EXPECT_TRUE(denseOf(out.view).bytes == inAGraph("ij,jk->ki", xs).bytes);
 }
 
+TEST_F(EinsumOps, TheResultIsNoOperand) {
+  Random random(15);
+  Strided a = tensorOf(random, ASTRA_F32, {4, 4}, false), b = tensorOf(random, ASTRA_F32, {4, 4}, false);
+  const astra_view *operands[] = {&a.view, &b.view};
+  for (const char *text : {"ij,ij->ij", "ij,jk->ik", "ij,ji->ij"}) {
+    astra_view out = b.view;
+    EXPECT_EQ(astra_ops_einsum(library, stream, text, operands, 2, &out, &diag), ASTRA_OVERLAP) << text;
+    EXPECT_STREQ(diag.text, "einsum: the result overlaps operand 1; give it memory of its own");
+  }
+}
+
 TEST_F(EinsumOps, RefusesWithASentence) {
   Random random(14);
   Strided a = tensorOf(random, ASTRA_F32, {3, 5}, false), b = tensorOf(random, ASTRA_F32, {5, 4}, false),

@@ -189,6 +189,11 @@ TEST(Views, WrongOnesAreRefused) {
   EXPECT_FAIL(ASTRA_NEWER_CLIENT, "flags", altered([](astra_view &x) { x.flags = 2; }));
   EXPECT_FAIL(ASTRA_NEWER_CLIENT, "flags", altered([](astra_view &x) { x.reserved = 1; }));
   EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "the size of astra_view is 8", altered([](astra_view &x) { x.size = 8; }));
+  for (int64_t many : {INT64_MAX, int64_t(1) << 61})
+    EXPECT_FAIL(ASTRA_WRONG_SHAPE, "too large", astra_view_slice(&out, &v, 0, 0, many, 0, &diag));
+  astra_view small = ASTRA_INIT(astra_view);
+  small.size = 8;
+  EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "size is not set", astra_view_slice(&small, &v, 0, 0, 1, 1, &diag));
   EXPECT_FAIL(ASTRA_OVERFLOW, "the 96 bytes of tensor of the view leave the address space",
               altered([](astra_view &x) { x.data = reinterpret_cast<void *>(UINTPTR_MAX - 63); }));
   EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "storage", altered([](astra_view &x) { x.data = nullptr; }));
