@@ -213,7 +213,7 @@ llvm::Expected<PipelineRule> astra::parsePipeline(llvm::StringRef text) {
   PipelineRule rule{parts[0].str(), 0};
   if (parts.size() < 2 || parts.size() > 3 || !parts[1].consume_front("microbatches=") ||
       parts[1].getAsInteger(10, rule.microbatches))
-    return llvm::createStringError("'" + text + "' is not AXIS,microbatches=N");
+    return llvm::createStringError("'" + text + "' is not AXIS,microbatches=N or AXIS,microbatches=N,schedule=1f1b");
   if (rule.microbatches < 1 || rule.microbatches > 1 << 20)
     return llvm::createStringError("--pipeline: " + Twine(rule.microbatches) + " microbatches; 1 to 2^20 are possible");
   if (parts.size() == 2) return rule;

@@ -43,10 +43,10 @@ std::vector<Option> tool::meshOptions(PipelineOptions &o) {
        "where the shards divide: '*.{mean,squares}=(data?, ...)'; gathered behind it stores a weight cut and reads it "
        "whole; once for each, the first that matches is taken",
        shard},
-      {"pipeline", "AXIS,microbatches=N",
-       "with a mesh: a scan over layers is a pipeline (GPipe): each shard along the axis has as many layers, a batch "
-       "goes "
-       "through them in N microbatches",
+      {"pipeline", "AXIS,microbatches=N[,schedule=gpipe|1f1b]",
+       "with a mesh: a scan over layers is a pipeline: each shard along the axis has as many layers, a batch goes "
+       "through them in N microbatches; all of them forward and then all backward (gpipe), or with --train one forward "
+       "and one backward in each turn, which keeps less (1f1b)",
        pipeline},
       {"bucket", "BYTES",
        "with a mesh: sums and weights that do not wait for each other move together, up to so many bytes a shard; bits "

@@ -24,7 +24,7 @@ std::vector<double> valuesOf(const EvalResult &r) {
   return out;
 }
 std::string replaced(std::string text, llvm::StringRef what, llvm::StringRef by) {
-  for (size_t at; (at = text.find(what)) != text.npos;) text.replace(at, what.size(), by);
+  for (size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size()) text.replace(at, what.size(), by);
   return text;
 }
 
@@ -174,6 +174,11 @@ TEST(Interleave, WhatIsNoSumOverMicrobatches) {
   EXPECT_EQ(with("%loss = div %sum, %count", "%w = reduce %shift axes=[0]\n    %q = div %sum, %count\n    %loss = add "
                                              "%q, %w"),
             none + "it reads weights or rows beside sums over rows at add (line 32)");
+  EXPECT_EQ(with("%s = mul %d, %d", "%f = flip %d axes=[0]\n    %s = mul %d, %f").substr(0, none.size()), none);
+  EXPECT_EQ(
+      refused(replaced(replaced(text, "%t : f64[n, 5]", "%t0 : f64[5, n]"), "%d = sub %p, %t",
+                       "%t = permute %t0 perm=[1, 0]\n    %d = sub %p, %t")),
+      "--pipeline: schedule=1f1b: input %t0 (f64[5, n_shard*4]) has the batch elsewhere than along its first axis");
   auto m = parse(text, "test.uop");
   EXPECT_EQ(llvm::toString(pipelineLayers(*m, {"stage", 4, true})),
             "--pipeline: schedule=1f1b is of trainings, whose gradients it takes: with --train, or "
