@@ -52,6 +52,19 @@ void Substitution::all(Module &m) {
   }
 }
 
+Nodes distribute::above(ArrayRef<UOpRef> roots, const Nodes &leaves) {
+  Nodes out;
+  for (UOpRef n : topoSort(roots))
+    if (leaves.contains(n) || llvm::any_of(n->src, [&](UOpRef s) { return out.contains(s); })) out.insert(n);
+  return out;
+}
+
+std::string distribute::placeOf(const Module &m, UOpRef n) {
+  std::string text = info(n->op).mnemonic;
+  const Origin *from = m.origins.find(n);
+  return from && !from->names.empty() ? text + " (" + from->names[0] + ")" : text;
+}
+
 llvm::Expected<UOpRef> distribute::dimOfParts(Module &m, UOpRef d, int64_t parts) {
   std::string name = d->str.str() + "_shard";
   while (llvm::any_of(m.dims, [&](UOpRef o) { return o->str == name; })) name += '_';

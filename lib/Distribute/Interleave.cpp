@@ -14,25 +14,15 @@
 #include "astra/Autograd/Vmap.h"
 #include "astra/Distribute/Distribute.h"
 #include "astra/IR/Text.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace astra;
 using namespace astra::distribute;
 using llvm::Error;
 using llvm::Expected;
-using Nodes = llvm::DenseSet<UOpRef>;
 
 namespace {
 Error fail(const Twine &why) { return llvm::createStringError("--pipeline: schedule=1f1b: " + why); }
-
-/// What depends on one of the leaves.
-Nodes above(ArrayRef<UOpRef> roots, const Nodes &leaves) {
-  Nodes out;
-  for (UOpRef n : topoSort(roots))
-    if (leaves.contains(n) || llvm::any_of(n->src, [&](UOpRef s) { return out.contains(s); })) out.insert(n);
-  return out;
-}
 
 /// [n, shape]
 List stacked(UOpRef n, Shape shape) {
@@ -104,11 +94,7 @@ public:
   }
 
 private:
-  std::string place(UOpRef n) const {
-    std::string text = info(n->op).mnemonic;
-    const Origin *from = m.origins.find(n);
-    return from && !from->names.empty() ? text + " (" + from->names[0] + ")" : text;
-  }
+  std::string place(UOpRef n) const { return placeOf(m, n); }
   /// A leaf that nothing made before depends on; none is left in the result.
   UOpRef standIn(DType t, Shape shape) { return b.param("\1" + std::to_string(c.size()), t, shape); }
   UOpRef standIn(UOpRef like) { return standIn(like->dtype, like->shape); }

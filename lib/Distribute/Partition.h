@@ -10,6 +10,7 @@
 #include "astra/IR/Contract.h"
 #include "astra/IR/Module.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include <functional>
 #include <memory>
@@ -35,6 +36,11 @@ struct Substitution {
   /// All of a module.
   void all(Module &m);
 };
+using Nodes = llvm::DenseSet<UOpRef>;
+/// What depends on one of the leaves, below roots; the leaves as well.
+Nodes above(ArrayRef<UOpRef> roots, const Nodes &leaves);
+/// An op for a sentence, with the place that it comes from.
+std::string placeOf(const Module &m, UOpRef n);
 /// A new dim of the module in place of d, which is so many times as large.
 llvm::Expected<UOpRef> dimOfParts(Module &m, UOpRef d, int64_t parts);
 /// extent / parts; null where that is not exact.

@@ -32,6 +32,7 @@ public:
     if (!batch)
       return llvm::createStringError("--pipeline: no entry has a scan over layers: one that carries one value, whose "
                                      "first extent is a dim, over slices of weights, and gives nothing else");
+    if (Error error = takeIn()) return error;
     // Other axes of the mesh may cut each microbatch.
     int64_t rows = m.mesh.count(m.mesh.all() & ~axis);
     auto part = dimOfParts(m, batch, microbatches * rows);
@@ -99,6 +100,85 @@ private:
       for (UOpRef w : n->tensors().slice(1, n->ints[1])) weights.push_back(w);
     }
     return Error::success();
+  }
+
+  /// Whether a value with the batch in its shape has the same elements for every row, if its sources have.
+  bool repeats(UOpRef n, const Nodes &ofBatch) const {
+    auto inner = [](Shape shape) {
+      List out;
+      for (UOpRef e : shape)
+        if (e->constIndex() != 1) out.push_back(e);
+      return out;
+    };
+    switch (n->op) {
+    case Op::Expand:
+    case Op::Permute:
+    case Op::Detach: return true;
+    case Op::Reshape: return inner(n->shape) == inner(n->src[0]->shape);
+    case Op::Iota: return !ofBatch.contains(n->shape[n->ints[0]]);
+    default: return has(n->op, Elementwise);
+    }
+  }
+
+  /// Layers that close over what is repeated for each row of the batch, as a row of a weight or the count of a mean,
+  /// compute it themselves: a microbatch has fewer rows. Rows of the batch beside what the layers carry are refused.
+  Error takeIn() {
+    Substitution taken{c, m.origins};
+    Error failed = Error::success();
+    bool hasFailed = false;
+    taken.instead = [&](UOpRef n) -> UOpRef {
+      if (!llvm::is_contained(scans, n) || hasFailed) return nullptr;
+      auto now = withRepeated(n, taken.image);
+      if (now) return *now;
+      failed = llvm::joinErrors(std::move(failed), now.takeError());
+      hasFailed = true;
+      return nullptr;
+    };
+    taken.all(m);
+    if (hasFailed) return failed;
+    llvm::consumeError(std::move(failed));
+    for (UOpRef &scan : scans) scan = taken.image.lookup(scan);
+    return Error::success();
+  }
+  llvm::Expected<UOpRef> withRepeated(UOpRef scan, const llvm::DenseMap<UOpRef, UOpRef> &image) {
+    UOpRef f = scan->fns[0];
+    auto tensors = scan->tensors();
+    const size_t own = 1 + scan->ints[1]; // what is carried, and weights by layers
+    List given, roots(tensors.begin() + own, tensors.end());
+    Nodes ofBatch = above(roots, {batch}); // its extents are asked for
+    auto hasRows = [&](UOpRef v) { return llvm::any_of(v->shape, [&](UOpRef e) { return ofBatch.contains(e); }); };
+    if (llvm::none_of(roots, hasRows)) return nullptr;
+    llvm::DenseMap<UOpRef, UOpRef> inside; // of values outside: the argument
+    for (UOpRef v : tensors.take_front(own)) given.push_back(image.lookup(v));
+    Nodes read(roots.begin(), roots.end()); // by the layers, or for what they read
+    std::vector<UOpRef> order = topoSort(roots);
+    for (UOpRef n : llvm::reverse(order)) {
+      if (!read.contains(n) || !hasRows(n)) continue;
+      if (!repeats(n, ofBatch))
+        return llvm::createStringError("--pipeline: layers read rows of the batch beside what they carry: " +
+                                       placeOf(m, n) + " (" + typeText(n->dtype, n->shape) + ")");
+      read.insert(n->tensors().begin(), n->tensors().end());
+    }
+    for (UOpRef n : order)
+      if (read.contains(n) && !hasRows(n)) {
+        inside[n] = b.arg(given.size(), n->dtype, n->shape);
+        given.push_back(image.lookup(n));
+      }
+    Substitution repeated{c, m.origins, inside};
+    List values = repeated.of(roots);
+    Substitution body{c, m.origins};
+    for (UOpRef n : topoSort(f->src)) {
+      for (UOpRef g : n->fns) body.image[g] = g; // has arguments of its own
+      if (n->is(Op::Arg) && uint64_t(n->ints[0]) >= own && uint64_t(n->ints[0]) < tensors.size())
+        body.image[n] = values[n->ints[0] - own];
+      if (n->is(Op::Arg) && uint64_t(n->ints[0]) >= tensors.size()) // the dims behind
+        body.image[n] = b.arg(n->ints[0] - tensors.size() + given.size(), n->dtype, n->shape);
+    }
+    List results = body.of(f->src);
+    UOpRef now = c.make(Op::Func, results, {int64_t(given.size() + f->ints[0]) - int64_t(tensors.size())});
+    m.origins.inherit(now, f);
+    for (UOpRef index : scan->indices()) given.push_back(image.lookup(index));
+    return c.make(Op::Scan, given, scan->ints, scan->str, scan->dtype, {now});
   }
 
   /// Where gradients have been taken already, other scans go over the same weights.
@@ -235,5 +315,8 @@ Error astra::pipelineLayers(Module &m, const PipelineRule &rule, bool ofTraining
                                    "or Lowered.with_training");
   if (rule.interleaved && !m.entry("main"))
     return llvm::createStringError("--pipeline: schedule=1f1b: the module has no entry main");
+  if (at->size == 1)
+    return llvm::createStringError("--pipeline: axis '" + rule.axis +
+                                   "' of the mesh is one shard; a pipeline is of 2 or more: leave it out");
   return Pipelining(m, MeshAxes(1) << (at - m.mesh.axes.begin()), at->size, rule.microbatches).run(rule.interleaved);
 }

@@ -216,6 +216,53 @@ def piped_training(pipeline, **given):
     return lowered.with_training("cross_entropy", "adamw(lr=1e-2)", mesh=astra.mesh(stage=4).with_options(pipeline=pipeline), **given)
 
 
+def test_layers_in_stages_that_read_what_is_repeated_for_each_row(engine):
+    """A row of a weight, a learned number, a mask of columns; the number by which a mean divides."""
+
+    def layer(h, w, p):
+        h = (h - astra.mean(h, axis=-1, keepdims=True)) @ w * p["head"][0, 0] + p["head"][:, 0]
+        return astra.where(astra.arange(6) > 2, astra.tanh(h), h)
+
+    draw = np.random.default_rng(8)
+    params = {"layers": draw.standard_normal((8, 6, 6), np.float32) / 4, "head": draw.standard_normal((6, 4), np.float32)}
+    x, t = draw.standard_normal((16, 6), np.float32), draw.integers(0, 4, 16)
+    n = astra.dim("n", 1, 64)
+    main = astra.entry(lambda p, x: astra.scan(lambda h, w: (layer(h, w, p), None), x, p["layers"])[0] @ p["head"], x=astra.spec((n, 6), "float32"))
+    lowered = astra.export({"main": main}, params=params).lower()
+    plain = astra_rt.load(lowered.with_training("cross_entropy", "sgd(lr=1e-2)").compile("native").bundle).train_step(x=x, target=t).loss
+    for schedule in ("gpipe", "1f1b"):
+        mesh = astra.mesh(stage=4).with_options(pipeline=f"stage,microbatches=4,schedule={schedule}")
+        trained = lowered.with_training("cross_entropy", "sgd(lr=1e-2)", mesh=mesh)
+        compiled = trained.compile("native")
+        engine(compiled)
+        module = astra_rt.load(compiled.bundle, dims={"shards": 4})
+        module.shards_init()
+        before = {k: np.array(v).reshape(params[k].shape) for k, v in module.state_dict().items() if k in params}
+        made = module.train_step(x=x, target=t)
+        outputs, _ = by_evaluator(trained, "train_step", {"x": x, "target": t}, before, {"n_shard": 4})
+        assert [np.asarray(v).tobytes() for v in made] == outputs
+        if schedule == "gpipe":
+            assert float(made.loss) == float(plain)
+        else:
+            np.testing.assert_allclose(float(made.loss), float(plain), rtol=1e-6)
+
+
+def test_layers_in_stages_read_no_rows():
+    n = astra.dim("n", 1, 64)
+    specs = astra.spec((n, 6), "float32"), astra.spec((8, 6, 6), "float32")
+    mesh = astra.mesh(stage=4).with_options(pipeline="stage,microbatches=4")
+
+    def reading(read):
+        return astra.trace(lambda x, w: astra.scan(lambda h, v: (h @ v + read(x), None), x, w)[0], *specs).lower()
+
+    reading(lambda x: astra.sum(x, axis=0)).with_mesh(mesh)  # a sum of rows is none
+    for read in (lambda x: x, lambda x: astra.cumsum(x, axis=0), lambda x: astra.expand_dims(astra.arange(x.shape[0]), 1)):
+        with pytest.raises(astra.Error, match="layers read rows of the batch beside what they carry: "):
+            reading(read).with_mesh(mesh)
+    with pytest.raises(astra.Error, match="axis 'stage' of the mesh is one shard; a pipeline is of 2 or more: leave it out"):
+        astra.trace(network, *specs).lower().with_mesh(astra.mesh(data=2, stage=1).with_options(pipeline="stage,microbatches=4"))
+
+
 STEPS = """
 import hashlib, sys
 import numpy as np
