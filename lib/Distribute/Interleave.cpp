@@ -24,13 +24,6 @@ using llvm::Expected;
 namespace {
 Error fail(const Twine &why) { return llvm::createStringError("--pipeline: schedule=1f1b: " + why); }
 
-/// [n, shape]
-List stacked(UOpRef n, Shape shape) {
-  List out{n};
-  out.append(shape.begin(), shape.end());
-  return out;
-}
-
 /// Values of a microbatch, and what they read that is the same for all microbatches.
 struct Function {
   List roots;           // over stand-ins
@@ -268,21 +261,12 @@ private:
       if (over.contains(n) && isDifferentiable(n->dtype)) out.push_back(i);
     return out;
   }
-  /// Row r of a batch is row r / M of microbatch r % M: [M, rows of one, ..].
-  UOpRef dealt(UOpRef x) {
-    List split(x->shape.begin(), x->shape.end());
-    split[0] = mine;
-    split.insert(split.begin() + 1, c.index(microbatches));
-    llvm::SmallVector<int64_t> perm{1, 0};
-    for (unsigned i = 2; i < split.size(); ++i) perm.push_back(i);
-    return b.permute(b.reshape(x, split), perm);
-  }
   /// The roots for microbatch `number`, clamped; `more` are images of other leaves.
   List at(Turns &t, const Function &f, ArrayRef<UOpRef> roots, UOpRef number,
           ArrayRef<std::pair<UOpRef, UOpRef>> more = {}) {
     Substitution s{c, m.origins};
     for (auto [was, now] : inputs) {
-      UOpRef all = t.closed(dealt(was));
+      UOpRef all = t.closed(dealt(b, was, mine, c.index(microbatches)));
       List start(all->rank(), i64(0)), size = stacked(c.index(1), now->shape);
       start[0] = number;
       s.image[now] = b.reshape(b.sliceAt(all, start, size), now->shape);
@@ -307,7 +291,6 @@ private:
   UOpRef isStage(int64_t s, Shape shape) { return b.eq(b.iota(DType::I64, shape, 0), b.splat(i64(s), shape)); }
   /// What the stages have, from the stage in front (by 1) or behind (by -1); nothing comes to the first, or last.
   UOpRef moved(UOpRef x, int64_t by) {
-    if (stages == 1) return x; // nobody reads it
     List none(x->rank(), c.index(0)), one = none, size(x->shape.begin(), x->shape.end());
     one[0] = c.index(1), size[0] = c.index(stages - 1);
     return by > 0 ? b.pad(b.shrink(x, none, size), one, none) : b.pad(b.shrink(x, one, size), none, one);

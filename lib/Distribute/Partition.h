@@ -47,6 +47,10 @@ llvm::Expected<UOpRef> dimOfParts(Module &m, UOpRef d, int64_t parts);
 UOpRef divided(Context &c, UOpRef extent, int64_t parts);
 /// Axis `from` moved to `to`.
 UOpRef axisMoved(Builder &b, UOpRef x, unsigned from, unsigned to);
+/// [n, shape]
+List stacked(UOpRef n, Shape shape);
+/// A batch as its microbatches, [count, rows of one, ..]: row r is row r / count of microbatch r % count.
+UOpRef dealt(Builder &b, UOpRef batch, UOpRef rows, UOpRef count);
 /// Axis `axis` as two, the first of extent n.
 UOpRef axisSplit(Builder &b, UOpRef x, unsigned axis, int64_t n);
 /// Axes `axis` and the next as one.

@@ -169,13 +169,9 @@ private:
     Substitution body{c, m.origins};
     for (UOpRef n : topoSort(f->src)) {
       for (UOpRef g : n->fns) body.image[g] = g; // has arguments of its own
-      if (n->is(Op::Arg) && uint64_t(n->ints[0]) >= own && uint64_t(n->ints[0]) < tensors.size())
-        body.image[n] = values[n->ints[0] - own];
-      if (n->is(Op::Arg) && uint64_t(n->ints[0]) >= tensors.size()) // the dims behind
-        body.image[n] = b.arg(n->ints[0] - tensors.size() + given.size(), n->dtype, n->shape);
+      if (n->is(Op::Arg) && uint64_t(n->ints[0]) >= own) body.image[n] = values[n->ints[0] - own];
     }
-    List results = body.of(f->src);
-    UOpRef now = c.make(Op::Func, results, {int64_t(given.size() + f->ints[0]) - int64_t(tensors.size())});
+    UOpRef now = c.make(Op::Func, body.of(f->src), {int64_t(given.size())});
     m.origins.inherit(now, f);
     for (UOpRef index : scan->indices()) given.push_back(image.lookup(index));
     return c.make(Op::Scan, given, scan->ints, scan->str, scan->dtype, {now});
@@ -203,12 +199,6 @@ private:
   }
 
   List zeros(unsigned rank) { return List(rank, c.index(0)); }
-  /// [n, shape]
-  List stacked(UOpRef n, Shape shape) {
-    List out{n};
-    out.append(shape.begin(), shape.end());
-    return out;
-  }
   UOpRef splat(double v, DType t, Shape shape) { return b.splat(b.lit(t, v), shape); }
 
   llvm::Expected<UOpRef> piped(UOpRef scan, const llvm::DenseMap<UOpRef, UOpRef> &image, UOpRef rows) {
@@ -251,13 +241,7 @@ private:
     if (!outs) return outs.takeError();
     UOpRef out = (*outs)[0], turn = c.make(Op::Func, {out, out}, {int64_t(args.size())});
 
-    // Row r of a batch is row r / M of microbatch r % M.
-    List split(x->shape.begin(), x->shape.end()), back;
-    split.insert(split.begin() + 1, count);
-    split[0] = rows;
-    Ints perm{1, 0};
-    for (unsigned i = 2; i < split.size(); ++i) perm.push_back(i);
-    UOpRef micro = b.permute(b.reshape(x, split), perm);
+    UOpRef micro = dealt(b, x, rows, count);
     List behind = zeros(micro->rank());
     behind[0] = c.index(stages - 1);
     UOpRef turns = c.index(microbatches + stages - 1);
@@ -273,7 +257,7 @@ private:
     each = b.shrink(each, first, taken);
     UOpRef isLast = b.lt(b.splat(b.litInt(DType::I64, stages - 2), each->shape), b.iota(DType::I64, each->shape, 1));
     UOpRef last = b.reduce(ReduceKind::Sum, b.select(isLast, each, splat(-0.0, x->dtype, each->shape)), {1});
-    return b.reshape(b.permute(last, perm), x->shape);
+    return b.reshape(axisMoved(b, last, 0, 1), x->shape); // as they were dealt
   }
 
   Module &m;

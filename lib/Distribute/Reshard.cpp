@@ -26,6 +26,16 @@ UOpRef distribute::axisMoved(Builder &b, UOpRef x, unsigned from, unsigned to) {
   perm.insert(perm.begin() + to, from);
   return b.permute(x, perm);
 }
+List distribute::stacked(UOpRef n, Shape shape) {
+  List out{n};
+  out.append(shape.begin(), shape.end());
+  return out;
+}
+UOpRef distribute::dealt(Builder &b, UOpRef batch, UOpRef rows, UOpRef count) {
+  List split = stacked(rows, batch->shape);
+  split[1] = count;
+  return axisMoved(b, b.reshape(batch, split), 1, 0);
+}
 UOpRef distribute::axisSplit(Builder &b, UOpRef x, unsigned axis, int64_t n) {
   List shape(x->shape.begin(), x->shape.end());
   shape[axis] = divided(b.c, shape[axis], n);

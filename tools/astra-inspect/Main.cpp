@@ -42,8 +42,7 @@ Program describeProgram(Settings &s) {
        flag(s.kernels)},
       {"comm", "",
        "of a bundle with a mesh: what a call of each entry sends between ranks, beside the least that a ring needs; of "
-       "a "
-       "cond the function that moves more, of a loop that data end one turn",
+       "a cond the function that moves more, of a loop that data end one turn",
        flag(s.comm)},
       {"ranks", "N", "with --comm: for so many ranks; all that divide the shards if not given",
        number(s.ranks.ranks, 1, 1 << 16)},
