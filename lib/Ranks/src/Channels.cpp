@@ -427,7 +427,7 @@ Status create(const char *name, int32_t ranks, Segment **out, int *lock, astra_d
     if (unheld > kUnheld) shm_unlink(name), unheld = 0; // of a job of this name that has not ended well
   }
   uint64_t bytes = segmentBytes(ranks);
-  int error = hold(fd) ? posix_fallocate(fd, 0, off_t(bytes)) : errno;
+  int error = posix_fallocate(fd, 0, off_t(bytes));
   void *at = error ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (!error && at == MAP_FAILED) error = errno;
   if (error) {
