@@ -88,7 +88,7 @@ llvm::Expected<Joint> astra::joinRows(Context &c, const KernelSpec &spec, ArrayR
   const size_t count = spec.followers.size(), inputs = spec.inputs.size();
   Shape shape = spec.outputs[0].value->shape;
   ArrayRef<UOpRef> outer = shape.drop_back(2);
-  UOpRef rows = shape[shape.size() - 2], most = c.index(plans[0].block),
+  UOpRef rows = shape[shape.size() - 2], most = c.index(plans[0].rowBlock),
          whole = simplifyIndex(c, idxDiv(c, rows, most)),
          rest = simplifyIndex(c, idxSub(c, rows, idxMul(c, whole, most))), all = idxProduct(c, outer);
 
@@ -97,7 +97,7 @@ llvm::Expected<Joint> astra::joinRows(Context &c, const KernelSpec &spec, ArrayR
   uint64_t bytes = 0;
   for (const Placed &p : ArrayRef(spec.outputs).drop_back()) {
     places.push_back(bytes);
-    bytes += llvm::alignTo(plans[0].block * rowBytes(p), 64);
+    bytes += llvm::alignTo(plans[0].rowBlock * rowBytes(p), 64);
   }
   auto isLocal = [&](uint32_t buffer) { return buffer >= inputs && buffer < inputs + count; };
 
@@ -123,7 +123,7 @@ llvm::Expected<Joint> astra::joinRows(Context &c, const KernelSpec &spec, ArrayR
     uint64_t scratch = 0;
     for (size_t k = 0; k <= count; ++k) {
       KernelSpec part = k ? spec.followers[k - 1].spec : spec;
-      RowTile tile{at, height, plans[0].block, columns, k == 0, {}, {}};
+      RowTile tile{at, height, plans[0].rowBlock, columns, k == 0, {}, {}};
       std::vector<TileRegion::Argument> arguments;
       for (uint32_t i = 0; i < part.inputs.size() + part.outputs.size(); ++i) {
         uint32_t buffer = k ? spec.followers[k - 1].buffers[i] : i;

@@ -6,7 +6,7 @@
 
 namespace astra {
 
-/// The functions of a tile for each region (whole tiles of Plan::block rows, then what is left), and the kernel that
+/// The functions of a tile for each region (whole tiles of Plan::rowBlock rows, then what is left), and the kernel that
 /// calls them. `plans`: of the kernel, then of its followers. `dims`: the module's, none of which is a tile's number.
 /// `lower` gives one function.
 struct Joint {

@@ -31,11 +31,11 @@ Kernel Lowering::run() {
     else if (!plan.warp || keepsRows())
       values.cached = cachedInRow(spec);
   }
-  if (plan.kind == PlanKind::Columns && plan.kc && spec.rootOp->op == Op::Reduce)
+  if (plan.kind == PlanKind::Columns && plan.unrollK && spec.rootOp->op == Op::Reduce)
     values.lanesSpill = true;
-  else if (plan.kind == PlanKind::Columns && plan.kc) {
-    values.stepsTogether = plan.kc;
-    if (plan.block) values.blocksTogether = plan.block;
+  else if (plan.kind == PlanKind::Columns && plan.unrollK) {
+    values.stepsTogether = plan.unrollK;
+    if (plan.chainBlocks) values.blocksTogether = plan.chainBlocks;
   }
   if (plan.kind == PlanKind::Contract)
     contract();
@@ -104,12 +104,12 @@ void Lowering::storeAt(ArrayRef<UOpRef> at, UOpRef inside) {
 }
 
 /// Of a GPU: an item is a tile of which each thread of a block has an element: `transpose` of them along the memory
-/// dims behind number `merge`, as one, and others across, along that dim. There some operand's elements are neighbours:
-/// it is read along them, into memory that the threads share.
+/// dims behind number `across`, as one, and others across, along that dim. There some operand's elements are
+/// neighbours: it is read along them, into memory that the threads share.
 void Lowering::transposed() {
   const Placed &out = spec.outputs[0];
   auto extents = memoryExtents(c, out.layout, out.value->shape);
-  size_t y = plan.merge;
+  size_t y = plan.across;
   int64_t wide = plan.transpose, high = plan.threads / plan.transpose;
   ArrayRef<UOpRef> behind = ArrayRef<UOpRef>(extents).drop_front(y + 1);
   UOpRef n = idxProduct(c, behind);
@@ -153,8 +153,9 @@ static SmallVector<unsigned, 4> widths(unsigned lanes, UOpRef extent) {
   return all;
 }
 
-/// An item is a vector of the innermost `merge` memory dims at `block` points of the others, `unroll` of them at once:
-/// strided access becomes in-register transposes (Expand.cpp). The plan may put some dims behind the other outer ones.
+/// An item is a vector of the innermost `merge` memory dims at `mapTile` points of the others, `unroll` of them at
+/// once: strided access becomes in-register transposes (Expand.cpp). The plan may put some dims behind the other outer
+/// ones.
 void Lowering::blocks() {
   const Placed &out = spec.outputs[0];
   auto extents = memoryExtents(c, out.layout, out.value->shape);
@@ -167,7 +168,7 @@ void Lowering::blocks() {
   for (size_t d : order) outerDims.push_back(extents[d]);
   UOpRef points = idxProduct(c, outerDims), n = idxProduct(c, innerDims), first = num(0);
   for (unsigned together : {plan.unroll, 1u}) { // then the points that are left, one by one
-    UOpRef steps = div(sub(points, first), num(together)), deep = num(llvm::divideCeil(plan.block, together)),
+    UOpRef steps = div(sub(points, first), num(together)), deep = num(llvm::divideCeil(plan.mapTile, together)),
            blocks = simplifyIndex(c, idxCeilDiv(c, steps, deep)), begin = num(0);
     if (steps->hi <= 0) continue;
     for (unsigned w : widths(plan.lanes, n)) {
@@ -200,7 +201,7 @@ Kernel Lowering::byDims(llvm::SmallVectorImpl<UOpRef> &loops) {
 void Lowering::map() {
   if (plan.kind == PlanKind::Columns && plan.split) return cooperative();
   if (plan.transpose) return transposed();
-  if (plan.block && plan.kind == PlanKind::Map) return blocks();
+  if (plan.mapTile && plan.kind == PlanKind::Map) return blocks();
   if (plan.tail) return lines();
   const Placed &out = spec.outputs[0];
   UOpRef v = out.value, domain = storedPoints(spec);
@@ -222,8 +223,9 @@ void Lowering::map() {
     UOpRef each = num(w * u), count = div(sub(inner, start), each);
     if (count->hi <= 0) continue;
     // Of a reduction by columns an item may be several steps, in a loop of their own.
-    bool several = reduces && plan.block;
-    UOpRef wide = num(several ? plan.block : 1), items = several ? simplifyIndex(c, idxCeilDiv(c, count, wide)) : count;
+    bool several = reduces && plan.columnSteps;
+    UOpRef wide = num(several ? plan.columnSteps : 1),
+           items = several ? simplifyIndex(c, idxCeilDiv(c, count, wide)) : count;
     UOpRef all = mul(outer, items), inside = nullptr,
            p = rowNumber(values.range(rowItems(all), RangeKind::Parallel), all, inside);
     bool flat = outer->constIndex() == 1;

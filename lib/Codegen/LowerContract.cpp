@@ -70,9 +70,9 @@ void Lowering::frame() {
 }
 
 /// Of an item the row and the column of its tile, and its number among those of its column in the band: bands of
-/// `block` rows of tiles, of each all columns, of each all rows.
+/// `rowBlock` rows of tiles, of each all columns, of each all rows.
 std::tuple<UOpRef, UOpRef, UOpRef> Lowering::banded(UOpRef item, UOpRef rows, UOpRef columns) {
-  UOpRef high = num(plan.block), band = mul(columns, high), at = mod(item, mul(columns, rows)),
+  UOpRef high = num(plan.rowBlock), band = mul(columns, high), at = mod(item, mul(columns, rows)),
          top = mul(div(at, band), high), inBand = mod(at, band);
   high = simplifyIndex(c, idxMin(c, high, sub(rows, top))); // of the last one
   UOpRef turn = mod(inBand, high);
@@ -105,7 +105,7 @@ void Lowering::block(const Phase &phase) {
          mTiles = simplifyIndex(c, idxCeilDiv(c, m, num(down)));
   UOpRef p = values.range(mul(idxProduct(c, batch), mul(mTiles, nTiles)), RangeKind::Parallel), q = div(p, nTiles);
   UOpRef nTile = mod(p, nTiles), mTile = mod(q, mTiles);
-  if (plan.block && nTiles->constIndex() != 1) std::tie(mTile, nTile, std::ignore) = banded(p, mTiles, nTiles);
+  if (plan.rowBlock && nTiles->constIndex() != 1) std::tie(mTile, nTile, std::ignore) = banded(p, mTiles, nTiles);
   UOpRef n0 = mul(nTile, num(across)), m0 = mul(mTile, num(down));
   auto outer = unflatten(c, div(q, mTiles), batch);
   auto unrolled = [&](unsigned count) { return count > 1 ? values.range(num(count), RangeKind::Unroll) : num(0); };
@@ -266,9 +266,9 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
   UOpRef turn = mt, turns = chunks; // of the tiles of a panel that come one after another
   UOpRef nt = nCount->constIndex() == 1 ? num(0) : mod(plan.threads ? p : q, nCount);
   auto outer = unflatten(c, div(q, plan.threads ? chunks : nCount), batch);
-  if (plan.block && spec.followers.empty() && nCount->constIndex() != 1) { // bands of rows, all columns of each
+  if (plan.rowBlock && spec.followers.empty() && nCount->constIndex() != 1) { // bands of rows, all columns of each
     std::tie(mt, nt, turn) = banded(p, chunks, nCount);
-    mt = simplifyIndex(c, mt), turns = num(plan.block);
+    mt = simplifyIndex(c, mt), turns = num(plan.rowBlock);
   }
   UOpRef begin = mul(mt, chunk), ofItem = idxMin(c, chunk, sub(mCount, begin)), count = simplifyIndex(c, ofItem);
   if (spills && count->hi > ofItem->hi) count = ofItem; // the array of the sums is as large as the bounds say

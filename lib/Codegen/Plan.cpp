@@ -17,26 +17,34 @@ using llvm::SmallVector;
 static const char *const kinds[] = {"map", "rows", "columns", "contract", "programs"};
 
 namespace {
-/// A step with one number, in the order in which text() writes them.
+bool transposes(const Plan &p) { return p.transpose; }
+bool merges(const Plan &p) { return !p.transpose; }
+bool spillsLanes(const Plan &p) { return p.unrollK == sumLanes; }
+bool keepsLanes(const Plan &p) { return !spillsLanes(p); }
+
+/// A step with one number, in the order in which text() writes them: the word that a field has in plans of some kinds.
 struct Step {
   llvm::StringLiteral name;
   unsigned Plan::*field;
   std::initializer_list<PlanKind> kinds; // that have it
   unsigned Plan::*unlessZero;            // it is written where this is not 0; null: always
   bool ofGpu;
-  llvm::StringLiteral formerly = ""; // what release 0.2.0 called it: read, never written
+  llvm::StringLiteral formerly = "";  // what release 0.2.0 called it: read, never written
+  bool (*of)(const Plan &) = nullptr; // where one word is of several fields: the plans in which it is this one's
 };
 using K = PlanKind;
 const Step steps[] = {
     {"mr", &Plan::mr, {K::Contract, K::Programs}, nullptr, false, "rows"},
     {"pack-b", &Plan::packB, {K::Contract}, &Plan::packB, false, "stage"},
-    {"merge", &Plan::merge, {K::Map, K::Rows, K::Columns}, nullptr, false},
+    {"merge", &Plan::merge, {K::Map, K::Rows, K::Columns}, nullptr, false, "", merges},
+    {"merge", &Plan::across, {K::Map}, nullptr, false, "", transposes},
     {"vector", &Plan::lanes, {K::Map, K::Rows, K::Columns, K::Contract, K::Programs}, nullptr, false},
     {"nr", &Plan::unroll, {K::Contract}, nullptr, false, "unroll"},
     {"unroll", &Plan::unroll, {K::Map, K::Rows, K::Columns, K::Programs}, nullptr, false},
-    {"row-block", &Plan::block, {K::Contract}, &Plan::block, false, "block"},
-    {"tile", &Plan::block, {K::Map}, &Plan::block, false, "block"},
-    {"block", &Plan::block, {K::Rows, K::Columns}, &Plan::block, false},
+    {"row-block", &Plan::rowBlock, {K::Contract}, &Plan::rowBlock, false, "block"},
+    {"tile", &Plan::mapTile, {K::Map}, &Plan::mapTile, false, "block"},
+    {"block", &Plan::columnSteps, {K::Columns}, &Plan::columnSteps, false, "", spillsLanes},
+    {"block", &Plan::chainBlocks, {K::Columns}, &Plan::chainBlocks, false, "", keepsLanes},
     {"tail", &Plan::tail, {K::Map, K::Columns, K::Contract}, &Plan::tail, false, "line"},
     {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract, K::Programs}, &Plan::threads, true},
     {"warp", &Plan::warp, {K::Rows, K::Programs}, &Plan::warp, true},
@@ -45,7 +53,7 @@ const Step steps[] = {
     {"split-k", &Plan::split, {K::Contract}, &Plan::split, true, "spread"},
     {"mc", &Plan::mc, {K::Contract}, &Plan::mc, false, "tall"},
     {"kc", &Plan::kc, {K::Contract}, &Plan::mc, false, "deep"},
-    {"unroll-k", &Plan::kc, {K::Columns}, &Plan::kc, false, "deep"},
+    {"unroll-k", &Plan::unrollK, {K::Columns}, &Plan::unrollK, false, "deep"},
     {"unroll-k", &Plan::unrollK, {K::Contract}, &Plan::unrollK, true},
     {"spill-sums", &Plan::spillSums, {K::Contract}, &Plan::spillSums, true},
     {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::mc, true},
@@ -91,7 +99,8 @@ std::string astra::text(const Plan &p) {
     add(points);
   }
   for (const Step &step : steps)
-    if (has(step, p.kind) && (!step.unlessZero || p.*step.unlessZero) && (!step.ofGpu || p.threads))
+    if (has(step, p.kind) && (!step.of || step.of(p)) && (!step.unlessZero || p.*step.unlessZero) &&
+        (!step.ofGpu || p.threads))
       add(::text(step, p.*step.field));
   return s;
 }
@@ -115,6 +124,7 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
   p.kind = PlanKind(k - std::begin(kinds));
   bool contract = p.kind == PlanKind::Contract;
   SmallVector<llvm::StringRef> list, seen;
+  SmallVector<std::pair<const Step *, unsigned>> numbered;
   rest.split(list, ';', -1, false);
   for (llvm::StringRef step : list) {
     SmallVector<llvm::StringRef> words;
@@ -129,7 +139,7 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
       if (contract) names = {"n", "m"};
       if (p.kind == PlanKind::Map) names = {"points"};
       for (const Step &s : steps)
-        if (has(s, p.kind)) names.push_back(s.name);
+        if (has(s, p.kind) && !llvm::is_contained(names, s.name)) names.push_back(s.name);
       return bad(step, llvm::join(llvm::ArrayRef(names).drop_back(), ", ") + " or " + names.back());
     }
     llvm::StringRef name = isM || isN || isPoints ? words[0] : llvm::StringRef(row->name);
@@ -152,8 +162,14 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
     if (isN)
       p.nLabel = numbers[0];
     else
-      p.*row->field = unsigned(numbers[0]);
+      numbered.push_back({row, unsigned(numbers[0])});
   }
+  for (bool several : {false, true}) // words of several fields once all others are known
+    for (auto [row, number] : numbered)
+      if (bool(row->of) == several)
+        p.*llvm::find_if(steps, [&](const Step &s) {
+             return s.name == row->name && has(s, p.kind) && (!s.of || s.of(p));
+           })->field = number;
   return p;
 }
 
@@ -180,7 +196,7 @@ llvm::Error astra::checkPlans(llvm::ArrayRef<KernelSpec> kernels, const Plans &p
 
 llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
   for (const Step &step : steps)
-    if (step.ofGpu && p.*step.field != Plan().*step.field)
+    if (step.ofGpu && has(step, p.kind) && p.*step.field != Plan().*step.field)
       return refusePlan(spec, p, text(p, step.field) + " is of GPUs; this is a CPU's");
   if (auto e = checkForm(spec, p)) return e;
   bool sums = spec.rootOp && spec.rootOp->op == Op::Contract;
@@ -189,10 +205,10 @@ llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
                       llvm::Twine("the kernel follows another one of a fused chain, rows at a time; expected ") +
                           (sums ? "contract" : "rows"));
   if (spec.followers.empty()) return llvm::Error::success();
-  if (p.kind != PlanKind::Contract || !p.block)
+  if (p.kind != PlanKind::Contract || !p.rowBlock)
     return refusePlan(spec, p, "a kernel of a fused chain; expected a contract with a row-block");
-  if (p.block * passedBytes(spec) > mostTileBytes)
-    return refusePlan(spec, p, text(p, &Plan::block) + "; these rows take more than 16 MiB");
+  if (p.rowBlock * passedBytes(spec) > mostTileBytes)
+    return refusePlan(spec, p, text(p, &Plan::rowBlock) + "; these rows take more than 16 MiB");
   return llvm::Error::success();
 }
 
@@ -205,7 +221,7 @@ public:
         reduces(rootOp && rootOp->op == Op::Reduce),
         anyLabel(p.kind == PlanKind::Contract && sums && p.mc && p.threads && spec.vectorIndex < 0),
         contracts(sums && p.kind == PlanKind::Contract && !p.threads),
-        spills(p.kind == PlanKind::Columns && reduces && p.kc) {
+        spills(p.kind == PlanKind::Columns && reduces && p.unrollK) {
     if (p.kind == PlanKind::Contract && sums) s = llvm::cantFail(decodeContract(rootOp->ints));
   }
   std::string kind() const;
@@ -267,41 +283,43 @@ std::string FormRules::sizes() const {
 std::string FormRules::spilledLanes() const {
   if (!spills) return "";
   ReduceSpec r = llvm::cantFail(decodeReduce(rootOp->ints));
-  if (p.threads || p.kc != 64 || r.order != ReduceOrder::Lane64)
-    return step(&Plan::kc) + "; of columns of a reduction, on a CPU, expected 64, and the order lane64";
+  if (p.threads || p.unrollK != sumLanes || r.order != ReduceOrder::Lane64)
+    return step(&Plan::unrollK) + "; of columns of a reduction, on a CPU, expected 64, and the order lane64";
   uint64_t chunks = llvm::divideCeil(std::max<int64_t>(rootOp->src[0]->shape[r.axes[0]]->hi, 1), laneChunk);
-  uint64_t each = uint64_t(std::max(p.block, 1u)) * p.unroll * p.lanes * std::max(1u, byteSize(rootOp->dtype));
+  uint64_t each = uint64_t(std::max(p.columnSteps, 1u)) * p.unroll * p.lanes * std::max(1u, byteSize(rootOp->dtype));
   if (llvm::SaturatingMultiply(chunks + 64, each) > mostTileBytes) return "the sums of an item take more than 16 MiB";
   return "";
 }
 
 std::string FormRules::blocks() const {
-  if (!p.block || spills) return "";
-  if (p.kind == PlanKind::Columns) { // blocks of a chain, as lanes
+  if (p.kind == PlanKind::Columns && p.columnSteps && !spills)
+    return step(&Plan::columnSteps) + "; of columns of a contract, expected an unroll-k in 1.." + n(mostUnrollK);
+  if (p.kind == PlanKind::Columns && p.chainBlocks) {
     if (!sums || p.threads || !blocksOf(rootOp))
-      return step(&Plan::block) +
+      return step(&Plan::chainBlocks) +
              "; of columns, only of a contract of floats over one label of 512 to 2^30, by which alone operands are " +
              "indexed, on a CPU";
-    if (p.lanes * p.unroll != 1 || !p.kc || p.tail)
-      return step(&Plan::block) + "; of columns, expected vector 1, unroll 1, an unroll-k and no tail";
-    if (!llvm::isPowerOf2_32(p.block) || p.block < 2 || p.block > mostLanes)
-      return step(&Plan::block) + "; of columns, expected a power of two in 2.." + n(mostLanes);
-    return "";
+    if (p.lanes * p.unroll != 1 || !p.unrollK || p.tail)
+      return step(&Plan::chainBlocks) + "; of columns, expected vector 1, unroll 1, an unroll-k and no tail";
+    if (!llvm::isPowerOf2_32(p.chainBlocks) || p.chainBlocks < 2 || p.chainBlocks > mostLanes)
+      return step(&Plan::chainBlocks) + "; of columns, expected a power of two in 2.." + n(mostLanes);
   }
-  bool shares = p.kind == PlanKind::Contract && sums && p.threads && p.mc;
-  if (!contracts && !shares && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
-    return step(&Plan::block) + "; only a map that writes its whole output and a contract are taken in blocks";
+  constexpr const char *taken = "; only a map that writes its whole output and a contract are taken in blocks";
+  bool shares = sums && p.threads && p.mc;
+  if (p.kind == PlanKind::Contract && p.rowBlock && !contracts && !shares) return step(&Plan::rowBlock) + taken;
+  if (p.kind == PlanKind::Map && p.mapTile && (storedPoints(spec) != value || serialAxis(spec) >= 0))
+    return step(&Plan::mapTile) + taken;
   return "";
 }
 
 std::string FormRules::tail() const {
   if (p.tail > tailOverlapped) return step(&Plan::tail) + "; expected masked or overlapped";
-  bool hasTails = p.kind == PlanKind::Map || p.kind == PlanKind::Columns;
+  bool hasTails = p.kind == PlanKind::Map ? !p.mapTile && !p.transpose
+                                          : p.kind == PlanKind::Columns && !p.columnSteps && !p.chainBlocks;
   if (contracts && p.tail && (p.tail == tailMasked || p.packB || p.mc || !movesLastVector(spec)))
     return step(&Plan::tail) + "; of a contract, expected overlapped, of columns that are neither packed nor copied, " +
            "sums that are not spilled, and not in place";
-  if (p.tail && !contracts &&
-      (!hasTails || p.block || p.split || p.transpose || storedPoints(spec) != value || serialAxis(spec) >= 0))
+  if (p.tail && !contracts && (!hasTails || p.split || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return step(&Plan::tail) + "; only a kernel that writes its whole output row by row has one";
   if (p.tail == tailOverlapped && spec.inPlace && !contracts)
     return step(&Plan::tail) + " in place; what is written twice would be read changed";
@@ -317,15 +335,17 @@ std::string FormRules::hints() const {
 }
 
 std::string FormRules::stepsTogether() const {
-  if (p.kind == PlanKind::Columns && p.kc && !spills &&
-      (!sums || p.threads || !llvm::isPowerOf2_32(p.kc) || p.kc > mostUnrollK))
-    return step(&Plan::kc) + "; of columns of a contract, on a CPU, expected a power of two in 1.." + n(mostUnrollK);
+  if (p.kind == PlanKind::Columns && p.unrollK && !spills &&
+      (!sums || p.threads || !llvm::isPowerOf2_32(p.unrollK) || p.unrollK > mostUnrollK))
+    return step(&Plan::unrollK) + "; of columns of a contract, on a CPU, expected a power of two in 1.." +
+           n(mostUnrollK);
   return "";
 }
 
 std::string FormRules::mergedDims() const {
   if (p.kind == PlanKind::Programs) return "";
-  unsigned rank = spec.outputs[0].layout.dims.size(), least = rank && !p.transpose ? 1 : 0;
+  unsigned rank = spec.outputs[0].layout.dims.size(), least = rank ? 1 : 0;
+  if (p.transpose && p.kind == PlanKind::Map) return ""; // has none of its own
   if (p.merge < least || p.merge > rank)
     return step(&Plan::merge) + "; the output has " + n(rank) + " dims in memory, expected " + n(least) + ".." +
            n(rank);
@@ -334,7 +354,7 @@ std::string FormRules::mergedDims() const {
 
 std::string FormRules::points() const {
   if (p.points.empty()) return "";
-  if (!p.block || p.kind != PlanKind::Map || p.transpose) return "points; only a map with a tile has them, on a CPU";
+  if (!p.mapTile || p.kind != PlanKind::Map || p.transpose) return "points; only a map with a tile has them, on a CPU";
   int64_t outside = spec.outputs[0].layout.dims.size() - p.merge;
   for (auto [i, d] : llvm::enumerate(p.points)) {
     if (d < 0 || d >= outside)

@@ -22,6 +22,8 @@ struct Move {
 };
 
 using K = PlanKind;
+const Change noTile{&Plan::mapTile, By::Set, 0}, noSteps{&Plan::columnSteps, By::Set, 0},
+    noBlocks{&Plan::chainBlocks, By::Set, 0};
 const Move moves[] = {
     // tiles: what 32 registers hold, and what 16 do
     {{K::Contract}, {{&Plan::mr, By::Set, 14}, {&Plan::unroll, By::Set, 2}}},
@@ -48,15 +50,15 @@ const Move moves[] = {
     {{K::Contract}, {{&Plan::mc, By::Over, 2}}},
     {{K::Contract}, {{&Plan::kc, By::Times, 2}}},
     {{K::Contract}, {{&Plan::kc, By::Over, 2}}},
-    {{K::Columns}, {{&Plan::kc, By::Set, 8}}},
-    {{K::Columns}, {{&Plan::kc, By::Set, 0}}},
-    {{K::Columns}, {{&Plan::kc, By::Set, 64}, {&Plan::block, By::Set, 16}, {&Plan::tail, By::Set, 0}}},
-    {{K::Columns}, {{&Plan::kc, By::Set, 64}, {&Plan::block, By::Set, 0}, {&Plan::tail, By::Set, tailMasked}}},
-    {{K::Columns}, {{&Plan::kc, By::Set, 0}, {&Plan::block, By::Set, 0}}},
+    {{K::Columns}, {{&Plan::unrollK, By::Set, 8}}},
+    {{K::Columns}, {{&Plan::unrollK, By::Set, 0}}},
+    {{K::Columns}, {{&Plan::unrollK, By::Set, 64}, {&Plan::columnSteps, By::Set, 16}, {&Plan::tail, By::Set, 0}}},
+    {{K::Columns}, {{&Plan::unrollK, By::Set, 64}, noSteps, {&Plan::tail, By::Set, tailMasked}}},
+    {{K::Columns}, {{&Plan::unrollK, By::Set, 0}, noSteps, noBlocks}},
     // the order of items
-    {{K::Contract}, {{&Plan::block, By::Set, 0}}},
-    {{K::Contract}, {{&Plan::block, By::Set, 1}}},
-    {{K::Contract}, {{&Plan::block, By::Set, 16}}},
+    {{K::Contract}, {{&Plan::rowBlock, By::Set, 0}}},
+    {{K::Contract}, {{&Plan::rowBlock, By::Set, 1}}},
+    {{K::Contract}, {{&Plan::rowBlock, By::Set, 16}}},
     // prefetches and non-temporal stores
     {{K::Contract, K::Columns}, {{&Plan::prefetch, By::Set, 24}}},
     {{K::Contract, K::Columns}, {{&Plan::prefetch, By::Set, 8}}},
@@ -77,17 +79,16 @@ const Move moves[] = {
     {{K::Map, K::Rows, K::Columns}, {{&Plan::merge, By::Add, 1}}},
     {{K::Map, K::Rows, K::Columns}, {{&Plan::merge, By::Less, 1}}},
     {{K::Map, K::Columns}, {{&Plan::merge, By::Less, 1}, {&Plan::unroll, By::Set, 1}}},
-    {{K::Map}, {{&Plan::block, By::Set, 64}, {&Plan::unroll, By::Set, 1}}},
-    {{K::Map}, {{&Plan::block, By::Set, 16}, {&Plan::unroll, By::Set, 1}}},
-    {{K::Map}, {{&Plan::block, By::Set, 64}, {&Plan::unroll, By::Set, 8}}},
-    {{K::Map}, {{&Plan::block, By::Times, 2}}},
-    {{K::Map}, {{&Plan::block, By::Over, 2}}},
-    {{K::Map}, {{&Plan::block, By::Set, 0}}},
-    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailMasked}, {&Plan::block, By::Set, 0}}},
-    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailOverlapped}, {&Plan::block, By::Set, 0}}},
+    {{K::Map}, {{&Plan::mapTile, By::Set, 64}, {&Plan::unroll, By::Set, 1}}},
+    {{K::Map}, {{&Plan::mapTile, By::Set, 16}, {&Plan::unroll, By::Set, 1}}},
+    {{K::Map}, {{&Plan::mapTile, By::Set, 64}, {&Plan::unroll, By::Set, 8}}},
+    {{K::Map}, {{&Plan::mapTile, By::Times, 2}}},
+    {{K::Map}, {{&Plan::mapTile, By::Over, 2}}},
+    {{K::Map}, {noTile}},
+    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailMasked}, noTile, noSteps, noBlocks}},
+    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailOverlapped}, noTile, noSteps, noBlocks}},
     {{K::Map, K::Columns, K::Contract}, {{&Plan::tail, By::Set, 0}}},
-    {{K::Map, K::Columns},
-     {{&Plan::tail, By::Set, tailMasked}, {&Plan::block, By::Set, 0}, {&Plan::merge, By::Set, 1}}},
+    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailMasked}, noTile, noSteps, noBlocks, {&Plan::merge, By::Set, 1}}},
     // kernels of users: rows and vectors of a tile at once
     {{K::Programs}, {{&Plan::unroll, By::Times, 2}}},
     {{K::Programs}, {{&Plan::unroll, By::Over, 2}}},

@@ -100,7 +100,11 @@ inline constexpr int64_t fewByLanes = 8;
 /// What happens to the elements of a row that fill no vector.
 inline constexpr unsigned tailMasked = 1, tailOverlapped = 2;
 
-/// The words of the text form differ by kind: `unroll` is NR of a contract, `block` its row block or a map's tile.
+/// Lanes of a sum of order lane64.
+inline constexpr unsigned sumLanes = 64;
+
+/// Each field says one thing, whatever the kind and the machine; a field that a kind's text form has no word for is
+/// nothing to it. Words differ by kind: `unroll` is NR of a contract (the table in Plan.cpp).
 struct Plan {
   PlanKind kind = PlanKind::Map;
   // map, columns: this many innermost memory dims of the output are one loop
@@ -113,13 +117,18 @@ struct Plan {
   // contract: an item is so many tiles of rows one below another, for which the columns of the lanes' operand are
   // packed in fast memory; 0: an item is a tile and the operand is read where it is
   unsigned packB = 0;
-  // map: so many points of the outer memory dims, `unroll` of them at once, by a vector are one item; 0: one.
-  // contract with a fused chain, of a CPU: an item is so many rows. contract without, of a CPU, and of a
-  // GPU with mc: the order of items, all columns of so many that are one below another before the next ones; 0: all
-  // rows of one column of tiles before the next column. columns of a reduction, with kc: an item is so many steps side
-  // by side
-  unsigned block = 0;
-  // map with block: these memory dims of the output, outside of the merged ones, are the innermost of the points, the
+  // map: an item is so many points of the outer memory dims, `unroll` of them at once, by a vector; 0: one of them
+  unsigned mapTile = 0;
+  // contract: the row block, so many of what lies one below another that get all of their columns before the next ones
+  // get any: rows that go through a fused chain, of a CPU, which are an item; items else. 0: all rows of one column of
+  // tiles before the next column
+  unsigned rowBlock = 0;
+  // columns of a sum of lane64 whose lanes are spilled: an item is so many steps side by side; 0: one
+  unsigned columnSteps = 0;
+  // columns of a contract, of a CPU: so many blocks of its chain are the lanes of a vector, whose sums are added in
+  // order; 0: lanes are columns
+  unsigned chainBlocks = 0;
+  // map with mapTile: these memory dims of the output, outside of the merged ones, are the innermost of the points, the
   // last one innermost; none: points are in the order of memory
   llvm::SmallVector<int64_t, 2> points;
   // map, columns: an item is a row, all of the merged dims at a point of the others: `unroll` vectors a step, and at
@@ -142,19 +151,21 @@ struct Plan {
   // where they are more than 64 its chunks. contract with mc: split-K, so many threads have the same elements of the
   // tile, each with another chain of their sums. 0: none of these
   unsigned split = 0;
-  // contract, of a CPU: MC and KC: an item is `mc` tiles one below another, which all go `kc` steps of the sum before
-  // any goes on; their partial sums are spilled to memory. 0: each tile goes to the end.
-  // of a GPU, contract: an item is a tile of all threads of a block, so many of them one below another; `kc` steps of
-  // the sum are in shared memory. pipeline 2: in two places, in turn, while the next ones are loaded.
-  // columns of a contract, of a CPU: so many steps of the sum together; 0: one. With block: so many blocks of the chain
-  // are lanes of a vector, whose sums are added in order. columns of a reduction, of a CPU: 64: all lanes of a sum of
-  // order lane64 take a step before any goes on, and are spilled; 0: eight of them go to its end
-  unsigned mc = 0, kc = 0, pipeline = 1;
+  // contract: MC and KC: an item is `mc` register tiles one below another, all of which take `kc` steps of the sum
+  // before any goes on. A CPU takes these tiles in turn, and what they have added up is spilled in between; on a GPU
+  // each is a thread's, of those below each other, and the operands of the `kc` steps are in shared memory. 0: a tile
+  // is an item and goes to the end
+  unsigned mc = 0, kc = 0;
+  // of a GPU, contract with mc: 2: shared memory has two places for these steps, in turn, while the next ones are
+  // loaded
+  unsigned pipeline = 1;
   // of a GPU that copies asynchronously, contract with mc: the steps at hand lie in a ring of so many places in shared
   // memory, all but one of which asynchronous copies are filling; 0: operands go there through registers
   unsigned stages = 0;
-  // of a GPU, contract with mc: so many steps of the sum are a turn of their loop, so that a thread loads the operands
-  // of one step while it multiplies those of another; 0: as LLVM likes
+  // so many steps of the sum are a turn of its loop. columns, of a CPU: what they read is loaded together, by vectors
+  // along the sum where it is strided; of a sum of lane64 they are `sumLanes`, whose sums are spilled. contract with
+  // mc, of a GPU: a thread loads the operands of one while it multiplies those of another. 0: one (of a sum of lane64
+  // eight lanes go to the end of a chunk), on a GPU as LLVM likes
   unsigned unrollK = 0;
   // of a GPU, contract with mc: 1: what a thread adds up of a sum's blocks (chain512) lies in shared memory, a place
   // for each thread and sum, so that registers have the sums of one block alone. 0: it is in registers too
@@ -169,10 +180,10 @@ struct Plan {
   // of a GPU, contract with mc and a fused chain: a block takes so many rows through the chain at a time, and what
   // passes between its kernels lies in shared memory. 0: they are launched one by one
   unsigned join = 0;
-  // of a GPU, map: an item is a tile of so many elements along the memory dims behind number `merge` and
-  // threads / transpose along that one, a thread an element; operands whose axes are the other way round are transposed
-  // through shared memory
-  unsigned transpose = 0;
+  // of a GPU, map: an item is a tile of so many elements along all memory dims behind number `across`, and of threads /
+  // transpose along that one, a thread an element; operands whose axes are the other way round are transposed through
+  // shared memory. 0: none
+  unsigned transpose = 0, across = 0;
   // of a CPU: prefetch distance: a loop prefetches what it reads from cache lines far apart so many steps before it
   // does; what is read after a loop is prefetched before it. rows: what the row so many items later is computed from,
   // while this one is. 0: no prefetch

@@ -152,8 +152,8 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
     if (p.transpose > p.threads || !llvm::isPowerOf2_32(p.transpose) || !llvm::isPowerOf2_32(p.threads))
       return bad(found(&Plan::transpose) + " with " + found(&Plan::threads) +
                  "; a thread is an element of the tile, expected powers of two, threads the greater");
-    if (p.merge + 1 >= rank || p.block)
-      return bad(found(&Plan::merge) + "; it is the other dim of the tile, expected one of 0 to " +
+    if (p.across + 1 >= rank || p.mapTile)
+      return bad(found(&Plan::across) + "; it is the other dim of the tile, expected one of 0 to " +
                  llvm::Twine(int(rank) - 2) + ", and no tile");
   }
   if (p.join) {

@@ -55,7 +55,7 @@ static bool turns(Context &c, const KernelSpec &spec, Plan &p) {
     bool narrow = behind < side / 2; // then the tile is longer across
     if (here < 3 || (narrow && (behind < few || here < side))) continue;
     Plan turned;
-    turned.merge = across;
+    turned.across = across;
     int64_t high = std::min(side, powerAbove(here));
     turned.transpose = narrow ? powerAbove(behind) : std::max(side, least / high);
     turned.threads = turned.transpose * (narrow ? least / turned.transpose : high);
@@ -291,7 +291,7 @@ Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &t
     return p;
   }
   p.threads = 256;
-  p.block = p.packB = 0;
+  p.packB = 0;
   if (product(c, spec, target, p)) return p;
   switch (p.kind) {
   case PlanKind::Map:

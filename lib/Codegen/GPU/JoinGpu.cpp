@@ -112,14 +112,14 @@ llvm::Expected<GpuKernel> astra::joinedGpuKernel(Context &c, const KernelSpec &s
   GpuKernel out{spec.name, &storage, {}, plans[0].threads, plans[0].threads};
   // joinRows asks for as many rows as a plan's row-block has.
   std::vector<Plan> forRows(plans.begin(), plans.end());
-  forRows[0].block = plans[0].join;
+  forRows[0].rowBlock = plans[0].join;
   auto keep = [&](Kernel k) -> const Kernel * {
     out.ofSteps.push_back(std::make_shared<Kernel>(std::move(k)));
     return out.ofSteps.back().get();
   };
   auto lower = [&](const KernelSpec &part, const Plan &plan, const RowTile &tile) -> llvm::Expected<TileRegion::Step> {
     Plan own = plan;
-    own.block = 0;
+    own.rowBlock = 0;
     RowTile whole = tile; // all of each row: a thread keeps elements of known places
     whole.columns = spec.outputs[0].value->shape.back();
     const Kernel *k = keep(expandKernel(c, lowerKernel(c, part, own, &whole)));

@@ -130,7 +130,7 @@ private:
     best.unrollK = elements >= 64 ? many : elements >= 32 && !windows ? 4 : 0;
     // What runs at once is as many rows of tiles as columns, nearly, so that it reads few of both: of a large product.
     int64_t across = (n + wide - 1) / wide, below = (m + down - 1) / down;
-    best.block = across >= band && below % band == 0 && across * below >= 4 * units ? unsigned(band) : 0;
+    best.rowBlock = across >= band && below % band == 0 && across * below >= 4 * units ? unsigned(band) : 0;
   }
 
   /// Steps that lie in shared memory at once: as many as a thread can have on their way. 0: there is no room.
@@ -175,7 +175,7 @@ static bool chooseUnitTile(const KernelSpec &spec, const ContractSpec &s, const 
     int64_t down = t.threads / unit.wide() * t.rows, across = unit.wide() * unit.lanes() * t.vectors,
             below = (m + down - 1) / down, beside = (n + across - 1) / across;
     p.mr = t.rows, p.unroll = t.vectors, p.lanes = unit.lanes(), p.threads = t.threads, p.mc = t.threads / unit.wide();
-    p.block = beside >= band && below % band == 0 ? unsigned(band) : 0;
+    p.rowBlock = beside >= band && below % band == 0 ? unsigned(band) : 0;
     if (below * beside * others >= units) break;
   }
   const int words = s.unit->block / int(matrixInputsInWord(s.inputs));
@@ -201,7 +201,7 @@ static void chooseGroupTile(const KernelSpec &spec, const ContractSpec &s, Plan 
             beside = (n + across - 1) / across;
     p.warpGroups = t.groups, p.threads = t.groups * groupThreads, p.mc = p.threads / 4;
     p.mr = t.rows, p.unroll = t.vectors, p.lanes = 2, p.kc = 32, p.stages = t.stages;
-    p.block = beside >= band && below % band == 0 ? unsigned(band) : 0;
+    p.rowBlock = beside >= band && below % band == 0 ? unsigned(band) : 0;
     if (below * beside * others >= units) break;
   }
   p.pipeline = 1, p.split = 0, p.unrollK = 0;

@@ -46,7 +46,7 @@ static void chooseTail(KernelFacts &f, const Target &target, Plan &p) {
   const int64_t most = p.kind == PlanKind::Map ? 256 : 64; // vectors of a line
   unsigned bytes = f.laneBytes, width = std::max(1u, target.vectorBytes / bytes);
   UOpRef n = idxProduct(f.c, f.extents.take_back(p.merge)), lines = idxProduct(f.c, f.extents.drop_back(p.merge));
-  if (!*target.name || f.points != f.out.value || p.block) return; // a thread of a GPU has none
+  if (!*target.name || f.points != f.out.value || p.mapTile) return; // a thread of a GPU has none
   if (n->hi < 2 || n->hi > most * width || lines->lo < fewestLines) return;
   Plan line = p;
   line.tail = tailMasked;
@@ -116,7 +116,7 @@ static bool chooseInOrder(KernelFacts &f, const Target &target, Plan &p) {
   int64_t vectors = llvm::divideCeil(n->hi, width);
   order.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
   order.unroll = 1;
-  if (sums) order.kc = 64;
+  if (sums) order.unrollK = 64;
   if (!far && (sums || f.ops || lines->lo >= fewestLines)) return false; // chooseTail
   int64_t all = f.under(order).statements(order.lanes, target.vectorBytes);
   if (vectors <= (far ? most : nearBytes / target.vectorBytes) && vectors * all <= mostStatements) {
@@ -126,7 +126,7 @@ static bool chooseInOrder(KernelFacts &f, const Target &target, Plan &p) {
     order.tail = tailMasked;
   } else {
     order.unroll = together;
-    order.block = pageBytes / (together * width * bytes);
+    order.columnSteps = pageBytes / (together * width * bytes);
     bool isPage = n->hi * bytes <= 4 * pageBytes && *length >= manyRows && f.laneBytes >= 4;
     if (!sums || !isPage || lines->lo * (n->hi * bytes / pageBytes) < items) return false;
   }
@@ -251,7 +251,7 @@ static void chooseBlock(KernelFacts &f, const Target &target, Plan &p) {
     // what is left of the rows is code of its own
     double count =
         n ? double(*n / r * tiles(r)) + (*n % r ? double(tiles(*n % r)) + 0.5 : 0) : double(tiles(r)) / double(r);
-    if (count < fewest) fewest = count, p.block = r;
+    if (count < fewest) fewest = count, p.rowBlock = r;
   }
 }
 
@@ -323,7 +323,7 @@ static Plan chooseMap(KernelFacts &f, const Target &target, unsigned w, Plan p) 
     while (p.unroll > 1 && nodes * p.lanes * p.unroll > most) p.unroll /= 2;
     while (p.lanes > 4 && nodes * p.lanes > most) p.lanes /= 2;
     if (v == out.value) chooseGather(f, target, p);
-    if (p.block) return p;
+    if (p.mapTile) return p;
   }
   chooseTail(f, target, p);
   // Several merged dims, where what is read begins and ends within a vector or goes backwards, or steps begin anywhere
@@ -394,7 +394,7 @@ static Plan chooseForm(KernelFacts &f, const Target &target) {
   if (reduces) {
     chooseSteps(f, target, idxProduct(f.c, f.extents.take_back(p.merge)), p);
     chooseBlocks(f, target, p);
-    return p.kc ? p : chooseWindows(f, target, p);
+    return p.unrollK ? p : chooseWindows(f, target, p);
   }
   if (v == out.value && chooseInterleaved(f, target, p)) return p;
   if (cost >= 16 && v == out.value && chooseRegisterTranspose(f, target, p)) return p;
@@ -410,7 +410,7 @@ static void chooseNonTemporal(KernelFacts &f, const Target &target, Plan &p) {
     return;
   uint64_t elements = 1, bytes = byteSize(v->dtype);
   for (UOpRef e : v->shape) elements = llvm::SaturatingMultiply<uint64_t>(elements, std::max<int64_t>(e->lo, 0));
-  bool across = p.kind == PlanKind::Map && p.block && p.unroll > 1;
+  bool across = p.kind == PlanKind::Map && p.mapTile && p.unroll > 1;
   p.nonTemporal = across ? isLargeTranspose(target, std::min<uint64_t>(elements, INT64_MAX), bytes)
                          : llvm::SaturatingMultiply(elements, bytes) >= target.l3Bytes;
 }

@@ -320,7 +320,7 @@ static void choosePrefetch(KernelFacts &f, const Target &target, bool laneInB, P
   for (int64_t l : p.mLabels)
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
   bool packed = llvm::any_of(f.spec.inputs, [](const Placed &x) { return !x.layout.isPermuted(); });
-  if (p.block && !p.packB && fitsL2(r->src[laneInB], target) && mostBytes(r->src[!laneInB]) > target.l2Bytes / 2)
+  if (p.rowBlock && !p.packB && fitsL2(r->src[laneInB], target) && mostBytes(r->src[!laneInB]) > target.l2Bytes / 2)
     p.prefetch = fewSteps;
   else if (read > target.l2Bytes && (p.packB || rows / p.mr <= (packed ? fewOfPanels : fewTiles)))
     p.prefetch = steps;
@@ -336,7 +336,7 @@ static void choosePanelPrefetch(KernelFacts &f, const Target &target, bool laneI
   UOpRef r = f.root, panels = r->src[laneInB];
   bool packed =
       llvm::any_of(f.spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
-  if (!*target.name || !packed || p.packB || p.mc || (p.block && fitsL2(panels, target)) || f.spec.follows ||
+  if (!*target.name || !packed || p.packB || p.mc || (p.rowBlock && fitsL2(panels, target)) || f.spec.follows ||
       !f.spec.followers.empty())
     return;
   if (leastSteps(f.spec) < longSum) return;
@@ -345,7 +345,7 @@ static void choosePanelPrefetch(KernelFacts &f, const Target &target, bool laneI
     if (!r->shape[l]->isConst()) return; // then nobody knows what a step's part is
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
   }
-  uint64_t tiles = p.block ? p.block : llvm::divideCeil(rows, p.mr);
+  uint64_t tiles = p.rowBlock ? p.rowBlock : llvm::divideCeil(rows, p.mr);
   p.prefetchPanel = tiles >= fewTiles && tiles <= manyTiles;
   // Of few tiles with narrow vectors each asks for much of the next panel, and to ask for its own ahead too is more
   // than memory gives (16 rows times 4096 x 4096, x86-64-v3: 8.4 ms without, 10.7 with, on two threads 4.3 and 5.4).
@@ -373,7 +373,7 @@ static void chooseOrder(KernelFacts &f, const Target &target, bool laneInB, Plan
   if (r->shape[p.nLabel]->lo <= int64_t(p.lanes) * p.unroll) return; // one panel
   if (!packed && !p.packB) {
     bool isShort = idxProduct(f.c, r->indices().slice(f.contract->kept, f.contract->reduced))->hi <= shortSum;
-    if (isShort && mostBytes(r) > target.l2Bytes && fitsL2(panels, target)) p.block = 1;
+    if (isShort && mostBytes(r) > target.l2Bytes && fitsL2(panels, target)) p.rowBlock = 1;
     return;
   }
   uint64_t most = mostBytes(panels), least = byteSize(r->dtype);
@@ -384,7 +384,7 @@ static void chooseOrder(KernelFacts &f, const Target &target, bool laneInB, Plan
   for (int64_t l : p.mLabels) rows = llvm::SaturatingMultiply<uint64_t>(rows, std::max<int64_t>(r->shape[l]->lo, 1));
   uint64_t ofRow = std::max<uint64_t>(least / rows, 1), down = uint64_t(p.mr) * std::max(p.packB, 1u),
            ofItem = llvm::SaturatingMultiply(ofRow, down);
-  p.block = panelsFit ? std::clamp<uint64_t>(target.l1Bytes / 2 / ofItem, 1, together) : together;
+  p.rowBlock = panelsFit ? std::clamp<uint64_t>(target.l1Bytes / 2 / ofItem, 1, together) : together;
 }
 
 /// A row times a matrix as it lies, from memory: as much of each of its rows as there are registers for sums (4096 x

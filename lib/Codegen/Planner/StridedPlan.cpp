@@ -46,24 +46,24 @@ static void chooseLarge(KernelFacts &f, const Target &target, UOpRef in, UOpRef 
                         Plan &p) {
   constexpr unsigned most = 256, some = 64, fewer = 32; // points of an item
   Plan single = p;
-  single.unroll = 1, single.block = pointsOf(around, some, 1);
+  single.unroll = 1, single.mapTile = pointsOf(around, some, 1);
   if (storesLines(target)) {
     constexpr unsigned once = 4;
     if (bytes >= 8 || !exceeds) {
-      p.block = pointsOf(around, exceeds ? some : fewer, p.unroll);
+      p.mapTile = pointsOf(around, exceeds ? some : fewer, p.unroll);
       return;
     }
-    p.unroll = std::min(p.unroll, once), p.block = pointsOf(around, most, p.unroll);
+    p.unroll = std::min(p.unroll, once), p.mapTile = pointsOf(around, most, p.unroll);
     if (bytes == 1) p = single; // 64 lanes (256^3 bytes [2, 1, 0]: 15.3 ms, 11.1 so)
     return;
   }
   single.lanes = 2 * lineBytes / bytes;
   if (isWhole(in, single.lanes) && f.under(single).readsNear(target.l1Bytes / (2 * lineBytes))) {
-    if (around->isConst() && around->hi <= most) single.block = around->hi;
+    if (around->isConst() && around->hi <= most) single.mapTile = around->hi;
     p = single;
     return;
   }
-  p.block = pointsOf(around, most, p.unroll);
+  p.mapTile = pointsOf(around, most, p.unroll);
 }
 
 /// The memory dims outside of the merged ones along which what is read is one run of memory, at least so long, the
@@ -132,13 +132,13 @@ bool astra::chooseRegisterTranspose(KernelFacts &f, const Target &target, Plan &
         }
       for (unsigned u = first; u >= least; u /= 2) {
         if (around->hi < u) continue;
-        tiled.unroll = u, tiled.block = std::max(item, u);
-        if (bytes < 4 || around->hi < item) tiled.block = pointsOf(around, tiled.block, u);
-        if (!f.under(tiled).transposesInRegisters(tiled.kc != 0)) continue;
+        tiled.unroll = u, tiled.mapTile = std::max(item, u);
+        if (bytes < 4 || around->hi < item) tiled.mapTile = pointsOf(around, tiled.mapTile, u);
+        if (!f.under(tiled).transposesInRegisters(false)) continue;
         p = tiled;
         if (!large) return true;
         tiled.points = run;
-        if (f.under(tiled).transposesInRegisters(tiled.kc != 0)) p = tiled;
+        if (f.under(tiled).transposesInRegisters(false)) p = tiled;
         chooseLarge(f, target, in, around, bytes, exceeds, p);
         return true;
       }
@@ -192,7 +192,7 @@ void astra::chooseGather(KernelFacts &f, const Target &target, Plan &p) {
                     target.cores; // an item for each core
     if (rows < 2 || around->lo < 2) continue;
     Plan block = p;
-    block.merge = k, block.unroll = 1, block.block = pointsOf(around, std::min<uint64_t>(most, rows), 1);
+    block.merge = k, block.unroll = 1, block.mapTile = pointsOf(around, std::min<uint64_t>(most, rows), 1);
     if (!f.under(block).sharesPlaces()) continue;
     p = block;
     return;
@@ -224,9 +224,9 @@ void astra::chooseBlocks(KernelFacts &f, const Target &target, Plan &p) {
   blocks.kind = PlanKind::Columns;
   blocks.lanes = blocks.unroll = 1;
   blocks.tail = 0;
-  blocks.block = lanes;
-  blocks.kc = std::min<unsigned>(storesLines(target) ? half : mostUnrollK, lineBytes / byteSize(r->dtype));
-  if (f.under(blocks).transposesInRegisters(blocks.kc != 0)) p = blocks;
+  blocks.chainBlocks = lanes;
+  blocks.unrollK = std::min<unsigned>(storesLines(target) ? half : mostUnrollK, lineBytes / byteSize(r->dtype));
+  if (f.under(blocks).transposesInRegisters(true)) p = blocks;
 }
 
 /// A product by columns with strided access along its lanes, as of a matrix and a vector: some steps of the sum
@@ -238,9 +238,9 @@ void astra::chooseSteps(KernelFacts &f, const Target &target, UOpRef line, Plan 
   constexpr unsigned together = 16, meeting = pageBytes / 2; // rows; bytes
   if (!*target.name || f.root->op != Op::Contract || p.lanes < 4) return;
   Plan steps = p;
-  steps.kc = std::min(p.lanes, mostUnrollK);
-  if (!f.under(steps).transposesInRegisters(steps.kc != 0)) return;
-  if (p.lanes > cacheWays && f.under(steps).bytesAcross() % pageBytes == 0) steps.lanes = steps.kc = cacheWays;
+  steps.unrollK = std::min(p.lanes, mostUnrollK);
+  if (!f.under(steps).transposesInRegisters(true)) return;
+  if (p.lanes > cacheWays && f.under(steps).bytesAcross() % pageBytes == 0) steps.lanes = steps.unrollK = cacheWays;
   p = steps;
   if (line->lo >= 2 * int64_t(together) && f.under(p).bytesAcross() % meeting)
     p.unroll = std::max(together / p.lanes, 1u);

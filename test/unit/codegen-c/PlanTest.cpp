@@ -201,7 +201,8 @@ TEST_F(Plans, SizesAreRefused) {
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; tile 16"),
             "tile 16; only a map that writes its whole output and a contract are taken in blocks");
   EXPECT_EQ(refusal(sum, "rows: merge 2; vector 16; unroll 1; block 16"),
-            "block 16; only a map that writes its whole output and a contract are taken in blocks");
+            "plan 'rows: merge 2; vector 16; unroll 1; block 16': found 'block 16', expected merge, vector, unroll, "
+            "threads, warp, width, cooperative, prefetch or non-temporal");
 }
 
 TEST_F(Plans, RowsThatAreWrittenMayHaveOneLane) {
@@ -283,12 +284,12 @@ TEST_F(Plans, TheOperandWithMoreBytesIsSharedOut) {
     Plan p = choosePlan(parsed->ctx(), k, *target);
     auto rows = k.rootOp->shape[0]->constIndex(), columns = k.rootOp->shape[1]->constIndex();
     if (!rows) {
-      EXPECT_EQ(p.block, 0u) << text(p); // may be few
+      EXPECT_EQ(p.rowBlock, 0u) << text(p); // may be few
       continue;
     }
     ++fixed;
     // All columns of as many tiles of 6 rows of 256 bytes as half of the L1 (16 KiB) holds.
-    EXPECT_EQ(p.block, *rows == 200 ? 0u : *columns == 512 ? 16u : 10u) << text(p);
+    EXPECT_EQ(p.rowBlock, *rows == 200 ? 0u : *columns == 512 ? 16u : 10u) << text(p);
   }
   EXPECT_EQ(fixed, 3u);
 }
@@ -329,7 +330,7 @@ TEST_F(Plans, CompilingChecksThem) {
   EXPECT_EQ(llvm::toString(code.takeError()), "a plan is given for kernel 'none'; there is none (see --emit=plan)");
   const KernelSpec &k = kernel(Op::Contract, true);
   o.plans.clear();
-  o.plans[k.name] = Plan{PlanKind::Contract, 1, 16, 2, 7, {1}, 4, 0, 0, {}};
+  o.plans[k.name] = llvm::cantFail(parsePlan("contract: n 7; m 1; mr 4; vector 16; nr 2"));
   code = compileKernels(m.ctx(), s, allTargets()[0], o);
   ASSERT_FALSE(bool(code));
   EXPECT_EQ(llvm::toString(code.takeError()),

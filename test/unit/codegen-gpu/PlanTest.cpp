@@ -79,18 +79,19 @@ Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
     case 0: p.threads = t.warp * one({1, 2, 3, 4, 8, 16}); break;
     case 1: p.lanes = one({1, 2, 3, 4, 8, t.warp}); break;
     case 2: p.unroll = one({1, 2, 3, 4}); break;
-    case 3: p.merge = one({0, 1, 2, 3}); break;
+    case 3: p.merge = p.across = one({0, 1, 2, 3}); break;
     case 4: p.mr = one({1, 2, 3, 4, 5, 8}); break;
     case 5: p.warp = one({0, 32, 64}); break;
     case 6: p.mc = one({0, 1, 2, 3, 4, 8, 16, 32}), p.kc = one({0, 4, 8, 16, 32, 64}); break;
     case 7: p.pipeline = one({0, 1, 2, 3}), p.stages = one({0, 0, 1, 2, 3}); break;
     case 8: p.transpose = one({0, 8, 16, 24, 32, 64}), p.threads = one({256, 512, 1024}); break;
-    case 9: p.block = one({0, 3, 16}); break;
+    case 9: p.mapTile = p.rowBlock = p.chainBlocks = one({0, 3, 16}); break;
     case 10: p.kind = PlanKind(random() % 4); break;
     case 11: p.split = one({0, 2, 3, 4, 8, 64, 128}), p.threads = t.warp * one({2, 4, 8, 16}); break;
     case 12: p.nLabel = int64_t(random() % 3) - 1, p.mLabels = {int64_t(random() % 2)}; break;
     case 13:
-      p.unrollK = one({0, 1, 2, 3, 4, 8, 16}), p.spillSums = one({0, 0, 1, 2}), p.block = one({0, 1, 2, 3});
+      p.unrollK = one({0, 1, 2, 3, 4, 8, 16}), p.spillSums = one({0, 0, 1, 2}),
+      p.mapTile = p.rowBlock = one({0, 1, 2, 3});
       break;
     case 14: p.width = one({0, 1, 2, 3, 4, 8}), p.lanes = one({2, 4, 8, 16, t.warp}); break;
     }

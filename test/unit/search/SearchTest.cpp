@@ -188,12 +188,14 @@ TEST(Search, PlansOfRandomNumbersAreRefusedOrLowered) {
       Plan p;
       p.kind = spec.vectorIndex >= 0 && random() % 4 ? PlanKind::Contract : PlanKind(random() % 4);
       p.merge = random() % 5, p.lanes = 1u << random() % 7, p.unroll = pick({1, 2, 3, 4, 7});
-      p.block = pick({0, 0, 1, 5, 16}), p.prefetch = pick({0, 0, 1, 24, 4096});
+      p.mapTile = p.rowBlock = p.columnSteps = p.chainBlocks = pick({0, 0, 1, 5, 16}),
+      p.prefetch = pick({0, 0, 1, 24, 4096});
       p.nLabel = random() % 8 ? spec.vectorIndex : int64_t(random() % 4);
       for (unsigned l = random() % 4; l--;) p.mLabels.push_back(random() % 5);
       p.mr = pick({1, 1, 2, 5, 8, 14}), p.packB = pick({0, 0, 1, 7, 64});
       p.tail = pick({0, 0, 1, 2}), p.prefetchPanel = random() % 4 == 0, p.nonTemporal = random() % 4 == 0;
       if (!p.packB) p.mc = pick({0, 1, 2, 9, 300}), p.kc = p.mc ? pick({1, 3, 64, 4096}) : 0;
+      if (p.kind == PlanKind::Columns) p.unrollK = p.kc;
       if (llvm::Error refused = checkPlan(spec, p)) {
         llvm::consumeError(std::move(refused));
         continue;

@@ -334,7 +334,8 @@ TEST_P(Traps, Plans) {
       with(&Plan::tail, round / 2 % 2);
       with(&Plan::prefetchPanel, round / 3 % 2);
       with(&Plan::nonTemporal, round / 4 % 2);
-      with(&Plan::block, round % 5 * 3);
+      for (unsigned Plan::*block : {&Plan::mapTile, &Plan::rowBlock, &Plan::columnSteps, &Plan::chainBlocks})
+        with(block, round % 5 * 3);
       different[s->kernels[i].name] += text(p) != text(chosen[i]);
       o.plans[s->kernels[i].name] = p;
     }
