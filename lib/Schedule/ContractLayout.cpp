@@ -1,11 +1,11 @@
 //===- ContractLayout.cpp: how a contract's operands and result are stored -===//
 // Takes:    a contract, and where its operands lie or of which parameters they are made.
-// Gives:    the label along which its lanes run; operands stored, packed or copied so that they are neighbours along
-//           it; the layout of the result.
+// Gives:    the label along which its lanes run; steps that store, pack or copy operands so that they are neighbours
+//           along it; the layout of the result.
 // Keeps:    layouts are a matter of speed alone: every kernel can read every layout. A parameter that is stored stays
 //           as it is.
-#include "Scheduler.h"
-#include "astra/Schedule/View.h"
+// Does not: do what it chose: Scheduler::carryOut does.
+#include "PlaceFacts.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
@@ -94,7 +94,8 @@ static int64_t readsOf(UOpRef r, const ContractSpec &s, ArrayRef<AffineForm> for
   return times;
 }
 
-void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
+std::vector<LayoutStep> Scheduler::layoutsOfTables(llvm::ArrayRef<UOpRef> roots) const {
+  std::vector<LayoutStep> steps;
   llvm::DenseSet<UOpRef> tables;
   auto order = topoSort(roots);
   for (UOpRef n : order)
@@ -115,150 +116,38 @@ void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
         if (isOwn(label, s, forms, other) && extent > most) best = axis, most = extent;
       }
       if (best < 0) continue;
-      store(weight, panels(s, forms, unsigned(best)));
+      steps.push_back({LayoutStep::Store, weight, panels(s, forms, unsigned(best))});
       tables.erase(weight);
     }
   }
-}
-
-/// A layout of words as one of their bytes.
-static Layout ofBytes(const Layout &words, ArrayRef<int64_t> axes) {
-  Layout l;
-  int64_t last = int64_t(axes.size()) - 1;
-  for (const MemoryDim &d : words.dims) l.dims.push_back({axes[d.axis], d.div * (d.axis == last ? 4 : 1), d.modulus});
-  l.dims.push_back({axes[last], 1, 4});
-  return l;
-}
-
-/// Whether an operand of a contract is arithmetic that its kernel does, as Fusion decided.
-bool Scheduler::computedHere(UOpRef operand) { return has(operand->op, Elementwise) && !places.count(operand); }
-
-/// Whether lanes may run along this axis of an operand: they are neighbours in it, or in all that it is computed of, or
-/// read the same there.
-bool Scheduler::runsAlong(UOpRef operand, unsigned axis) {
-  if (!computedHere(operand)) return strideOf(operand, axis) == 1;
-  if (axis + 1 == operand->rank()) return true; // of what lies as it is written
-  std::vector<UOpRef> stack{operand};
-  llvm::DenseSet<UOpRef> seen;
-  while (!stack.empty()) {
-    UOpRef n = stack.back();
-    stack.pop_back();
-    UOpRef base = n;
-    while (has(base->op, Movement) && base->op != Op::Pad) base = base->src[0];
-    if (!seen.insert(n).second || base->op == Op::Const) continue;
-    if (computedHere(n) && n->shape == operand->shape) {
-      stack.insert(stack.end(), n->tensors().begin(), n->tensors().end());
-      continue;
-    }
-    auto stride = n->op == Op::Param ? std::nullopt : strideOf(n, axis); // whose layout may be still to choose
-    if (!stride || (*stride != 1 && *stride != 0)) return false;
-  }
-  return true;
-}
-
-/// The parameter that is an operand of a contract, or that the contract's kernel makes it of; null: none.
-UOpRef Scheduler::paramOf(UOpRef operand) {
-  return operand->op == Op::Param ? operand : computedHere(operand) ? weightBehind(operand) : nullptr;
-}
-
-bool Scheduler::canStore(UOpRef operand, const Layout &layout) {
-  SmallVector<int64_t, 6> axes;
-  bool words = operand->op == Op::Words;
-  UOpRef param = words ? paramOfWords(operand, axes) : paramOf(operand);
-  if (!param) return false;
-  auto stored = storedParams.find(param);
-  return stored == storedParams.end() || out.params[stored->second].layout == (words ? ofBytes(layout, axes) : layout);
-}
-
-void Scheduler::storeOperand(UOpRef operand, const Layout &layout) {
-  if (operand->op != Op::Words) {
-    if (UOpRef param = paramOf(operand); !storedParams.count(param)) store(param, layout);
-    if (computedHere(operand)) // the scales of its blocks lie as the weight does
-      for (UOpRef plane : planesBehind(operand))
-        if (!storedParams.count(plane)) store(plane, layout);
-    return;
-  }
-  SmallVector<int64_t, 6> axes;
-  UOpRef param = paramOfWords(operand, axes);
-  if (!storedParams.count(param)) store(param, ofBytes(layout, axes));
-  uint32_t buffer = placeOf(param)->buffer;
-  places.setForGood(operand, {buffer, layout, std::vector<UOpRef>(operand->shape)});
-}
-
-std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const ContractSpec &s) {
-  constexpr int64_t fewest = 2 * panel, longSum = 256, large = int64_t(1) << 20;
-  constexpr uint64_t productsOfCopy = 128;
-  if (summed(s) < 2 || !s.domain.empty() || r->src[0] == r->src[1]) return std::nullopt;
-  int64_t steps = 1;
-  for (UOpRef e : r->indices().slice(s.kept, s.reduced))
-    steps = std::min(steps * std::clamp<int64_t>(e->lo, 0, large), large);
-  if (steps < longSum) return std::nullopt;
-  // Of a step of one product (of many, each copies its own), elements that have to be worth their copy.
-  uint64_t products = 1, copied = 0;
-  for (int64_t l = 0; l < s.kept; ++l)
-    if (!countReads(s.a, l) || !countReads(s.b, l))
-      products = llvm::SaturatingMultiply<uint64_t>(products, std::max<int64_t>(r->shape[l]->lo, 1));
-  std::array<unsigned, 2> axes;
-  for (unsigned o : {0u, 1u}) {
-    UOpRef x = r->src[o];
-    auto &forms = o ? s.b : s.a, &other = o ? s.a : s.b;
-    bool found = false;
-    if (computedHere(x) || canStore(x, Layout::rowMajor(x->rank()))) return std::nullopt;
-    for (unsigned d = 0; d < forms.size(); ++d) {
-      auto extent = x->shape[d]->constIndex();
-      if (!forms[d].isLabel() || !extent || *extent < fewest || *extent % panel) continue;
-      int64_t label = forms[d].terms[0].first;
-      if (!isOwn(label, s, forms, other) || strideOf(x, d) != 1) continue;
-      axes[o] = d;
-      found = true;
-    }
-    if (!found) return std::nullopt;
-    copied += x->shape[axes[o]]->ints[0];
-  }
-  if (products / productsOfCopy < copied) return std::nullopt;
-  return axes;
-}
-
-std::optional<unsigned> Scheduler::summedAcross(UOpRef r, const ContractSpec &s, unsigned o, int64_t lanes) {
-  constexpr int64_t longSum = 128, manyLanes = 128, lineBytes = 64;
-  UOpRef x = r->src[o];
-  int64_t line = lineBytes / std::max(1u, byteSize(x->dtype)); // elements
-  auto &forms = o ? s.b : s.a;
-  if (computedHere(x) || paramOf(x) || x->op == Op::Words || countReads(forms, lanes) ||
-      std::min(r->shape[lanes]->hi, manyLanes) * readsOf(r, s, forms, lanes) < manyLanes)
-    return std::nullopt;
-  std::optional<unsigned> longest;
-  for (unsigned d = 0; d < forms.size(); ++d) {
-    if (!forms[d].isLabel() || forms[d].terms[0].first < s.kept || x->shape[d]->lo < longSum) continue;
-    auto stride = strideOf(x, d);
-    bool isScattered = !stride && llvm::all_of(x->shape, [](UOpRef e) { return e->isConst(); }); // several strides
-    if (!isScattered && (!stride || *stride < line)) return std::nullopt;
-    if (!longest || x->shape[d]->lo > x->shape[*longest]->lo) longest = d;
-  }
-  return longest;
+  return steps;
 }
 
 /// The choice of a contract's lanes, then of the layouts that go with it.
 class Scheduler::ContractLayout {
 public:
-  ContractLayout(Scheduler &scheduler, UOpRef r)
-      : scheduler(scheduler), r(r), s(llvm::cantFail(decodeContract(r->ints))), operands{r->src[0], r->src[1]},
-        own(scheduler.ownAxes(r, s)) {
-    changes = llvm::none_of(operands, [&](UOpRef x) { return isPacked(x) || scheduler.paramOf(x); });
+  ContractLayout(const Scheduler &scheduler, UOpRef r)
+      : facts(scheduler), r(r), s(llvm::cantFail(decodeContract(r->ints))), operands{r->src[0], r->src[1]},
+        own(ownAxes()) {
+    changes = llvm::none_of(operands, [&](UOpRef x) { return isPacked(x) || facts.paramOf(x); });
     isBatched = llvm::any_of(llvm::seq(s.kept),
                              [&](int64_t l) { return r->shape[l]->hi > 1 && useOf(0, l).count && useOf(1, l).count; });
   }
   /// The kept label along which lanes cost least; -1: none.
-  int64_t cheapestLanes() const;
+  int64_t cheapestLanes();
   /// Unpacks words and weights along which no lanes run.
   void storeBesideLanes(int64_t lanes);
   /// Has the operands along which lanes run as neighbours there.
   void storeAlongLanes(int64_t lanes);
   /// Has the words of a unit whose instructions read both operands along the sum lie so; false where they cannot.
   bool storeAlongSum();
+  /// Parameters of which the operands of `sum`, a sum over this contract, are computed, in panels of the columns that
+  /// its lanes are.
+  void storeBlockScales(UOpRef sum, int64_t lanes);
   /// Copies that are worth it for the sum: into panels along own axes, or into lines along the sum.
   void repackForSum(int64_t lanes);
-  Layout ofResult(int64_t lanes) const;
+  static Layout ofResult(UOpRef r, const ContractSpec &s, int64_t lanes);
+  std::vector<LayoutStep> takeSteps() { return std::move(facts.steps); }
 
 private:
   /// How an operand reads a label: along which axis, in how many terms, as a plain one.
@@ -266,7 +155,7 @@ private:
     unsigned axis = 0, count = 0;
     bool plain = false;
   };
-  Scheduler &scheduler;
+  PlaceFacts facts; // as the steps make them
   UOpRef r;
   ContractSpec s;
   UOpRef operands[2];
@@ -282,9 +171,7 @@ private:
         if (l == label) u = {unsigned(d), u.count + 1, f.divisor == 1 && k == 1};
     return u;
   }
-  bool inPanels(unsigned o, unsigned axis) const {
-    return scheduler.canStore(operands[o], panels(s, formsOf(o), axis));
-  }
+  bool inPanels(unsigned o, unsigned axis) const { return facts.canStore(operands[o], panels(s, formsOf(o), axis)); }
   /// Panels of whole registers, several of them, for a sum over more than one label: a tile would read columns of every
   /// place of the other axes, each in another page.
   bool lendable(unsigned o, unsigned axis) const {
@@ -301,29 +188,108 @@ private:
   }
   /// A weight that its kernel does not unpack is unpacked before it, where it is wanted.
   bool unpacksBefore(unsigned o) const {
-    return scheduler.computedHere(operands[o]) && weightBehind(operands[o]) && !unpacksWhereRead(r, o);
+    return facts.computedHere(operands[o]) && weightBehind(operands[o]) && !unpacksWhereRead(r, o);
   }
-  /// Steps of the sum; `most` where they are more.
-  int64_t steps(int64_t most) const {
+  /// Products of the sum; `most` where they are more.
+  int64_t lengthOfSum(int64_t most) const {
     int64_t n = 1;
     for (int64_t l = s.kept; l < s.kept + s.reduced; ++l)
       n = std::min(n * std::max<int64_t>(r->indices()[l]->lo, 1), most);
     return n;
   }
+  /// Of a long sum over several labels (the gradient of a convolution's weight) the axis of each operand along which it
+  /// is worth to lie in panels: one of many that are neighbours, and that the other operand does not have.
+  std::optional<std::array<unsigned, 2>> ownAxes();
+  /// The axis of operand `o`, along which no lanes run, over which a long sum goes from line to line of memory while
+  /// many lanes read each element: a tile's sum and a panel do not fit the L1, so a copy whose lines lie along
+  /// the sum is worth it (a 1x1 convolution of an image that comes channel by channel).
+  std::optional<unsigned> summedAcross(unsigned o, int64_t lanes);
   bool turnsOther(unsigned o, int64_t reads) const;
-  std::optional<int64_t> costOfLanes(int64_t label) const;
+  std::optional<int64_t> costOfLanes(int64_t label);
+
+  void add(LayoutStep::Kind kind, UOpRef value, Layout layout = {}) { facts.add({kind, value, std::move(layout)}); }
+  void storeOperand(UOpRef operand, const Layout &layout);
 };
+
+std::optional<std::array<unsigned, 2>> Scheduler::ContractLayout::ownAxes() {
+  constexpr int64_t fewest = 2 * panel, longSum = 256, large = int64_t(1) << 20;
+  constexpr uint64_t productsOfCopy = 128;
+  if (summed(s) < 2 || !s.domain.empty() || operands[0] == operands[1]) return std::nullopt;
+  int64_t steps = 1;
+  for (UOpRef e : r->indices().slice(s.kept, s.reduced))
+    steps = std::min(steps * std::clamp<int64_t>(e->lo, 0, large), large);
+  if (steps < longSum) return std::nullopt;
+  // Of a step of one product (of many, each copies its own), elements that have to be worth their copy.
+  uint64_t products = 1, copied = 0;
+  for (int64_t l = 0; l < s.kept; ++l)
+    if (!countReads(s.a, l) || !countReads(s.b, l))
+      products = llvm::SaturatingMultiply<uint64_t>(products, std::max<int64_t>(r->shape[l]->lo, 1));
+  std::array<unsigned, 2> axes;
+  for (unsigned o : {0u, 1u}) {
+    UOpRef x = operands[o];
+    ArrayRef<AffineForm> forms = formsOf(o), other = formsOf(!o);
+    bool found = false;
+    if (facts.computedHere(x) || facts.canStore(x, Layout::rowMajor(x->rank()))) return std::nullopt;
+    for (unsigned d = 0; d < forms.size(); ++d) {
+      auto extent = x->shape[d]->constIndex();
+      if (!forms[d].isLabel() || !extent || *extent < fewest || *extent % panel) continue;
+      int64_t label = forms[d].terms[0].first;
+      if (!isOwn(label, s, forms, other) || facts.strideOf(x, d) != 1) continue;
+      axes[o] = d;
+      found = true;
+    }
+    if (!found) return std::nullopt;
+    copied += x->shape[axes[o]]->ints[0];
+  }
+  if (products / productsOfCopy < copied) return std::nullopt;
+  return axes;
+}
+
+std::optional<unsigned> Scheduler::ContractLayout::summedAcross(unsigned o, int64_t lanes) {
+  constexpr int64_t longSum = 128, manyLanes = 128, lineBytes = 64;
+  UOpRef x = operands[o];
+  int64_t line = lineBytes / std::max(1u, byteSize(x->dtype)); // elements
+  ArrayRef<AffineForm> forms = formsOf(o);
+  if (facts.computedHere(x) || facts.paramOf(x) || x->op == Op::Words || countReads(forms, lanes) ||
+      std::min(r->shape[lanes]->hi, manyLanes) * readsOf(r, s, forms, lanes) < manyLanes)
+    return std::nullopt;
+  std::optional<unsigned> longest;
+  for (unsigned d = 0; d < forms.size(); ++d) {
+    if (!forms[d].isLabel() || forms[d].terms[0].first < s.kept || x->shape[d]->lo < longSum) continue;
+    auto stride = facts.strideOf(x, d);
+    bool isScattered = !stride && llvm::all_of(x->shape, [](UOpRef e) { return e->isConst(); }); // several strides
+    if (!isScattered && (!stride || *stride < line)) return std::nullopt;
+    if (!longest || x->shape[d]->lo > x->shape[*longest]->lo) longest = d;
+  }
+  return longest;
+}
+
+/// Stores an operand that `canStore`, if it is not stored yet.
+void Scheduler::ContractLayout::storeOperand(UOpRef operand, const Layout &layout) {
+  auto store = [&](UOpRef param, const Layout &l) {
+    if (!facts.storedAs(param)) add(LayoutStep::Store, param, l);
+  };
+  if (operand->op == Op::Words) {
+    SmallVector<int64_t, 6> axes;
+    UOpRef param = paramOfWords(operand, axes);
+    store(param, ofBytes(layout, axes));
+    return add(LayoutStep::StoreWords, operand, layout);
+  }
+  store(facts.paramOf(operand), layout);
+  if (facts.computedHere(operand)) // the scales of its blocks lie as the weight does
+    for (UOpRef plane : planesBehind(operand)) store(plane, layout);
+}
 
 /// A copy that few reads pay for is worse than one of an operand that is much smaller (8 rows times a transposed 4096 x
 /// 4096: 20.2 and 4.9 ms, 64 rows 37.4 and 20.6); not so of short sums, as attention's, whose rows a softmax passes.
 bool Scheduler::ContractLayout::turnsOther(unsigned o, int64_t reads) const {
   constexpr int64_t few = 64, larger = 16, longSum = 512;
-  auto elements = [&](unsigned o) { return idxProduct(scheduler.c, operands[o]->shape)->hi; };
-  return changes && steps(longSum) == longSum && reads <= few && elements(o) / larger >= elements(!o);
+  auto elements = [&](unsigned o) { return idxProduct(facts.c, operands[o]->shape)->hi; };
+  return changes && lengthOfSum(longSum) == longSum && reads <= few && elements(o) / larger >= elements(!o);
 }
 
 /// What lanes along a kept label cost beside the products; nothing where none can run along it.
-std::optional<int64_t> Scheduler::ContractLayout::costOfLanes(int64_t label) const {
+std::optional<int64_t> Scheduler::ContractLayout::costOfLanes(int64_t label) {
   constexpr int64_t worthCopy = 8; // reads
   int64_t extent = r->shape[label]->hi, cost = 0;
   Use u[] = {useOf(0, label), useOf(1, label)};
@@ -331,7 +297,7 @@ std::optional<int64_t> Scheduler::ContractLayout::costOfLanes(int64_t label) con
   for (unsigned o : {0u, 1u}) {
     if (!u[o].count) continue;
     if (u[o].count != 1 || !u[o].plain) return std::nullopt;
-    if (inPanels(o, u[o].axis) || scheduler.runsAlong(operands[o], u[o].axis)) continue;
+    if (inPanels(o, u[o].axis) || facts.runsAlong(operands[o], u[o].axis)) continue;
     int64_t reads = readsOf(r, s, formsOf(o), label);
     if (reads < worthCopy) return std::nullopt; // else a copy with this axis innermost is worth it
     cost += isWeight(o) && lendable(o, u[o].axis) ? -1 : 4;
@@ -347,14 +313,14 @@ std::optional<int64_t> Scheduler::ContractLayout::costOfLanes(int64_t label) con
   return cost;
 }
 
-int64_t Scheduler::ContractLayout::cheapestLanes() const {
+int64_t Scheduler::ContractLayout::cheapestLanes() {
   constexpr int64_t tooDear = 100;
   // Of products whose operands both change, as attention's, two panels are as good as more. Of one product where its
   // sum is short, for then the result is what is large, and is better stored in the order of its axes; of a long sum
   // the smaller operand is the one to copy (an X^T dY of 2048 x 512 and 2048 x 128: 1.2 and 1.5 ms).
   constexpr int64_t longSum = 256;
   const int64_t enough =
-      changes && (isBatched || steps(longSum) < longSum) ? 2 * panel : std::numeric_limits<int64_t>::max();
+      changes && (isBatched || lengthOfSum(longSum) < longSum) ? 2 * panel : std::numeric_limits<int64_t>::max();
   int64_t best = -1;
   std::pair<int64_t, int64_t> bestScore{tooDear, 0};
   for (int64_t l = 0; l < s.kept; ++l) {
@@ -372,12 +338,14 @@ void Scheduler::ContractLayout::storeBesideLanes(int64_t lanes) {
     Use u = lanes < 0 ? Use() : useOf(o, lanes);
     UOpRef x = operands[o];
     Layout plain = Layout::rowMajor(x->rank());
-    if (!u.count && unpacksBefore(o)) scheduler.repackHere(x, plain);
-    if (x->op != Op::Words || scheduler.places.find(x) || (u.count && inPanels(o, u.axis))) continue;
-    if (scheduler.canStore(x, plain))
-      scheduler.storeOperand(x, plain);
-    else if (!scheduler.placeWords(x))
-      scheduler.realize(x, nullptr, nullptr);
+    if (!u.count && unpacksBefore(o)) add(LayoutStep::Repack, x, plain);
+    if (x->op != Op::Words || facts.given(x) || (u.count && inPanels(o, u.axis))) continue;
+    if (facts.canStore(x, plain))
+      storeOperand(x, plain);
+    else if (facts.placeInBytes(x))
+      add(LayoutStep::ShareBytes, x);
+    else
+      add(LayoutStep::Compute, x, facts.inputOrder(x, false).value_or(plain));
   }
 }
 
@@ -387,23 +355,25 @@ void Scheduler::ContractLayout::storeAlongLanes(int64_t lanes) {
     if (!u.count) continue;
     UOpRef x = operands[o];
     bool before = unpacksBefore(o), stored = inPanels(o, u.axis);
-    if (stored) scheduler.storeOperand(x, panels(s, formsOf(o), u.axis));
-    if (!before && (stored || scheduler.runsAlong(x, u.axis) || scheduler.unpack(x, u.axis))) continue;
-    if (before || lendable(o, u.axis))
-      scheduler.repackHere(x, panels(s, formsOf(o), u.axis));
+    if (stored) storeOperand(x, panels(s, formsOf(o), u.axis));
+    if (!before && (stored || facts.runsAlong(x, u.axis))) continue;
+    if (!before && facts.unpacks(x, u.axis))
+      add(LayoutStep::Unpack, x);
+    else if (before || lendable(o, u.axis))
+      add(LayoutStep::Repack, x, panels(s, formsOf(o), u.axis));
     else
-      scheduler.pack(x, u.axis);
+      add(LayoutStep::Pack, x, lastAxis(x->rank(), u.axis));
   }
 }
 
 bool Scheduler::ContractLayout::storeAlongSum() {
-  if (!scheduler.o.alongSum || !readsAlongSum(s) || operands[0] == operands[1]) return false;
+  if (!readsAlongSum(s) || operands[0] == operands[1]) return false;
   for (unsigned o : {0u, 1u})
     if (!llvm::all_of(formsOf(o), [](const AffineForm &f) { return f.isLabel(); })) return false;
   for (unsigned o : {0u, 1u}) {
     Layout l = alongSum(s, formsOf(o));
-    const Place *own = scheduler.places.find(operands[o]);
-    if (!own || own->layout != l) scheduler.repackHere(operands[o], l);
+    const Place *own = facts.given(operands[o]);
+    if (!own || own->layout != l) add(LayoutStep::Repack, operands[o], l);
   }
   return true;
 }
@@ -412,13 +382,13 @@ void Scheduler::ContractLayout::repackForSum(int64_t lanes) {
   for (unsigned o : {0u, 1u}) {
     UOpRef x = operands[o];
     if (own)
-      scheduler.repackHere(x, panelsAlong(x->rank(), (*own)[o]));
-    else if (auto axis = scheduler.summedAcross(r, s, o, lanes))
-      scheduler.repackHere(x, lastAxis(x->rank(), *axis));
+      add(LayoutStep::Repack, x, panelsAlong(x->rank(), (*own)[o]));
+    else if (auto axis = summedAcross(o, lanes))
+      add(LayoutStep::Repack, x, lastAxis(x->rank(), *axis));
   }
 }
 
-Layout Scheduler::ContractLayout::ofResult(int64_t lanes) const {
+Layout Scheduler::ContractLayout::ofResult(UOpRef r, const ContractSpec &s, int64_t lanes) {
   if (lanes < 0) return Layout::rowMajor(r->rank());
   // Channels of a grouped convolution are all together: group by group, where lanes run along those of one.
   Layout l = lastAxis(r->rank(), lanes);
@@ -427,42 +397,41 @@ Layout Scheduler::ContractLayout::ofResult(int64_t lanes) const {
   return l;
 }
 
-/// Parameters of which a contract's operands are computed, in panels of the columns that its lanes are.
-void Scheduler::storeBlockScales(UOpRef r, int64_t lanes) {
-  SmallVector<UOpRef, 16> stack{r->src[0], r->src[1]};
+void Scheduler::ContractLayout::storeBlockScales(UOpRef sum, int64_t lanes) {
+  SmallVector<UOpRef, 16> stack{sum->src[0], sum->src[1]};
   llvm::DenseSet<UOpRef> seen;
   while (!stack.empty()) {
     UOpRef n = stack.pop_back_val();
-    if (!seen.insert(n).second || n->isIndex() || n->op == Op::Contract || (n->op != Op::Param && places.count(n)))
+    if (!seen.insert(n).second || n->isIndex() || n->op == Op::Contract || (n->op != Op::Param && facts.given(n)))
       continue;
     if (n->op != Op::Param) {
       stack.append(n->tensors().begin(), n->tensors().end());
       continue;
     }
-    auto axis = llvm::find(n->shape, r->shape[lanes]);
-    if (n->rank() > 1 && axis != n->shape.end() && !storedParams.count(n))
-      store(n, panelsAlong(n->rank(), unsigned(axis - n->shape.begin())));
+    auto axis = llvm::find(n->shape, sum->shape[lanes]);
+    if (n->rank() > 1 && axis != n->shape.end() && !facts.storedAs(n))
+      add(LayoutStep::Store, n, panelsAlong(n->rank(), unsigned(axis - n->shape.begin())));
   }
 }
 
-Layout Scheduler::contractLayout(UOpRef r, int64_t &vectorIndex) {
+LayoutChoice Scheduler::contractLayout(UOpRef r) const {
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   if (UOpRef block = sumOfBlock(r); block && !places.count(block)) {
     ContractLayout inside(*this, block);
-    ContractSpec s = llvm::cantFail(decodeContract(r->ints));
     int64_t lanes = inside.cheapestLanes();
-    vectorIndex = lanes < 0 || s.a[lanes].terms[0].first >= s.kept ? -1 : s.a[lanes].terms[0].first;
+    int64_t vectorIndex = lanes < 0 || s.a[lanes].terms[0].first >= s.kept ? -1 : s.a[lanes].terms[0].first;
     if (vectorIndex < 0) lanes = -1;
     inside.storeBesideLanes(lanes);
-    if (lanes >= 0) inside.storeAlongLanes(lanes), storeBlockScales(r, vectorIndex);
-    return ContractLayout(*this, r).ofResult(vectorIndex);
+    if (lanes >= 0) inside.storeAlongLanes(lanes), inside.storeBlockScales(r, vectorIndex);
+    return {ContractLayout::ofResult(r, s, vectorIndex), vectorIndex, inside.takeSteps()};
   }
   ContractLayout layout(*this, r);
-  vectorIndex = layout.cheapestLanes();
-  layout.storeBesideLanes(vectorIndex);
-  if (layout.storeAlongSum()) return layout.ofResult(vectorIndex);
-  if (vectorIndex >= 0) {
-    layout.storeAlongLanes(vectorIndex);
-    layout.repackForSum(vectorIndex);
+  int64_t lanes = layout.cheapestLanes();
+  layout.storeBesideLanes(lanes);
+  bool isAlongSum = o.alongSum && layout.storeAlongSum();
+  if (!isAlongSum && lanes >= 0) {
+    layout.storeAlongLanes(lanes);
+    layout.repackForSum(lanes);
   }
-  return layout.ofResult(vectorIndex);
+  return {ContractLayout::ofResult(r, s, lanes), lanes, layout.takeSteps()};
 }

@@ -3,9 +3,7 @@
 // Gives:    a closed graph over args, so that equal kernels are one, and a layout for the result.
 // Keeps:    layouts are a matter of speed alone: every kernel can read every layout. Those of contracts: see
 //           ContractLayout.cpp.
-#include "Scheduler.h"
-#include "astra/Rewrite/Rewrite.h"
-#include "astra/Schedule/View.h"
+#include "PlaceFacts.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include <limits>
@@ -30,10 +28,10 @@ const Place *Scheduler::placeOf(UOpRef x) {
   return places.find(x);
 }
 
-UOpRef Scheduler::closeIndex(UOpRef x) {
+UOpRef Scheduler::closeIndex(UOpRef x) const {
   SmallVector<UOpRef, 4> from, to;
   for (UOpRef n : topoSort(x))
-    if (UOpRef *now = indexMap.find(n)) from.push_back(n), to.push_back(*now);
+    if (const UOpRef *now = indexMap.find(n)) from.push_back(n), to.push_back(*now);
   return from.empty() ? x : idxSubstitute(c, x, from, to);
 }
 
@@ -134,33 +132,6 @@ void Scheduler::dropKernels() {
   visitLaunches([&](uint32_t &k) { k = number[k]; });
 }
 
-std::optional<int64_t> Scheduler::strideOf(UOpRef view, unsigned d) {
-  SmallVector<UOpRef, 4> index;
-  UOpRef axis = nullptr;
-  for (unsigned i = 0; i < view->rank(); ++i) {
-    UOpRef r = c.make(Op::Range, {closeIndex(view->shape[i])}, {1000 + i, int64_t(RangeKind::Loop)});
-    if (i == d) axis = r;
-    index.push_back(r);
-  }
-  while (!placeOf(view) || (has(view->op, Movement) && view->op != Op::Pad && !places.count(view))) {
-    if (!has(view->op, Movement) || view->op == Op::Pad) return std::nullopt;
-    index = throughMovement(c, view, index);
-    view = view->src[0];
-  }
-  const Place *p = placeOf(view);
-  for (UOpRef &i : index) i = closeIndex(i);
-  UOpRef a = address(c, p->layout, p->allocated, index);
-  int64_t stride = 0;
-  for (const IndexTerm &t : terms(a)) {
-    if (t.atoms.size() == 1 && t.atoms[0] == axis)
-      stride += t.coefficient;
-    else
-      for (UOpRef x : t.atoms)
-        if (llvm::is_contained(topoSort(x), axis)) return std::nullopt;
-  }
-  return stride;
-}
-
 Layout astra::lastAxis(unsigned rank, int64_t axis) {
   SmallVector<int64_t, 6> order;
   for (unsigned i = 0; i < rank; ++i)
@@ -186,40 +157,46 @@ Place Scheduler::copied(UOpRef view, const Layout &layout) {
   return to;
 }
 
-void Scheduler::pack(UOpRef view, unsigned axis) {
-  Place to = copied(view, lastAxis(view->rank(), axis));
-  if (const Place *own = places.find(view); own && !packedFrom.count(view)) packedFrom.set(view, *own);
-  places.set(view, to);
+void Scheduler::carryOut(ArrayRef<LayoutStep> steps) {
+  for (const auto &[kind, value, layout] : steps) switch (kind) {
+    case LayoutStep::Store: store(value, layout); break;
+    case LayoutStep::Keep: placeOf(value); break;
+    case LayoutStep::StoreWords: {
+      SmallVector<int64_t, 6> axes;
+      uint32_t buffer = placeOf(paramOfWords(value, axes))->buffer;
+      places.setForGood(value, {buffer, layout, std::vector<UOpRef>(value->shape)});
+      break;
+    }
+    case LayoutStep::ShareBytes: placeWords(value); break;
+    case LayoutStep::Compute: realize(value, nullptr, nullptr); break;
+    case LayoutStep::Pack: {
+      Place to = copied(value, layout);
+      if (const Place *own = places.find(value); own && !packedFrom.count(value)) packedFrom.set(value, Place(*own));
+      places.set(value, to);
+      break;
+    }
+    case LayoutStep::Unpack:
+      places.set(value, Place(*packedFrom.find(value)));
+      packedFrom.erase(value);
+      break;
+    case LayoutStep::Repack: {
+      Place to = copied(value, layout);
+      const Place *own = places.find(value);
+      lent.push_back({value, own ? std::optional(*own) : std::nullopt});
+      places.set(value, to);
+      break;
+    }
+    }
 }
 
-bool Scheduler::unpack(UOpRef view, unsigned axis) {
-  const Place *own = packedFrom.find(view), *at = places.find(view);
-  if (!own || !at) return false;
-  Place home = *own, copy = *at;
-  places.set(view, home);
-  if (strideOf(view, axis) == 1) {
-    packedFrom.erase(view);
-    return true;
-  }
-  places.set(view, copy);
-  return false;
-}
-
-void Scheduler::repackHere(UOpRef view, const Layout &layout) {
-  Place to = copied(view, layout);
-  const Place *own = places.find(view);
-  lent.push_back({view, own ? std::optional(*own) : std::nullopt});
-  places.set(view, to);
-}
-
-void Scheduler::endRepacks() {
-  for (auto &[view, own] : llvm::reverse(lent)) {
+void Scheduler::endRepacks(size_t from) {
+  for (; lent.size() > from; lent.pop_back()) {
+    auto &[view, own] = lent.back();
     if (own)
       places.set(view, *own);
     else
       places.erase(view);
   }
-  lent.clear();
 }
 
 std::vector<UOpRef> Scheduler::beginOf(const Part &part) {
@@ -248,55 +225,20 @@ void Scheduler::concatenate(UOpRef v, const Concat &concat) {
   places.set(v, room.place);
 }
 
-Layout Scheduler::layoutFor(UOpRef v, UOpRef rootOp, int64_t &vectorIndex) {
-  vectorIndex = -1;
-  if (rootOp && rootOp->op == Op::Contract) return contractLayout(rootOp, vectorIndex);
+LayoutChoice Scheduler::layoutFor(UOpRef v, UOpRef rootOp) const {
+  if (rootOp && rootOp->op == Op::Contract) return contractLayout(rootOp);
+  PlaceFacts facts(*this);
   // A kernel that writes rows has them as neighbours.
-  if (rootOp && rootOp->op == Op::Reduce && v->shape == rootOp->src[0]->shape) return Layout::rowMajor(v->rank());
+  if (rootOp && rootOp->op == Op::Reduce && v->shape == rootOp->src[0]->shape) return {Layout::rowMajor(v->rank())};
   // A sum lies in its operand's order: then it goes along what are neighbours in both.
   if (rootOp && rootOp->op == Op::Reduce && v->shape == rootOp->shape && v->rank())
-    if (auto order = inputOrder(rootOp->src[0], true); order && order->isPermuted()) {
+    if (auto order = facts.inputOrder(rootOp->src[0], true); order && order->isPermuted()) {
       ReduceSpec s = llvm::cantFail(decodeReduce(rootOp->ints));
       SmallVector<int64_t, 6> kept;
       for (const MemoryDim &d : order->dims)
         if (!llvm::is_contained(s.axes, d.axis))
           kept.push_back(d.axis - llvm::count_if(s.axes, [&](int64_t axis) { return axis < d.axis; }));
-      return Layout::permuted(kept);
+      return {Layout::permuted(kept)};
     }
-  return inputOrder(v, false).value_or(Layout::rowMajor(v->rank()));
-}
-
-/// The order of the first input of this rank that is not row-major; of windows and other views of such an input, its
-/// innermost axis stays so.
-std::optional<Layout> Scheduler::inputOrder(UOpRef v, bool placed) {
-  struct Visit {
-    UOpRef n;
-    bool aligned; // its axes are those of v
-  };
-  std::vector<Visit> stack{{v, true}};
-  llvm::DenseSet<UOpRef> seen;
-  while (!stack.empty()) {
-    auto [n, aligned] = stack.back();
-    stack.pop_back();
-    if (n->isIndex() || !seen.insert(n).second) continue;
-    const Place *p = n == v && !placed ? nullptr : places.find(n);
-    if (p && n->rank() == v->rank() && p->layout.isPermuted() && !p->layout.isRowMajor() && !p->layout.isStrided())
-      return p->layout;
-    if (p || isStored(n) || n->op == Op::Permute) continue;
-    if (int64_t axis = aligned ? innermostOfView(n) : -1; axis >= 0) return lastAxis(n->rank(), axis);
-    aligned &= has(n->op, Elementwise);
-    for (UOpRef s : llvm::reverse(n->src)) stack.push_back({s, aligned});
-  }
-  return std::nullopt;
-}
-
-int64_t Scheduler::innermostOfView(UOpRef view) {
-  constexpr int64_t leastLanes = 8;
-  UOpRef base = view;
-  while (has(base->op, Movement) && base->op != Op::Pad && !places.find(base)) base = base->src[0];
-  const Place *p = base == view ? nullptr : places.find(base);
-  if (!p || !p->layout.isPermuted() || p->layout.isRowMajor() || p->layout.isStrided()) return -1;
-  for (unsigned axis = 0; axis + 1 < view->rank(); ++axis)
-    if (view->shape[axis]->hi >= leastLanes && strideOf(view, axis) == 1) return axis;
-  return -1;
+  return {facts.inputOrder(v, false).value_or(Layout::rowMajor(v->rank()))};
 }

@@ -10,7 +10,7 @@
 using namespace astra;
 using llvm::ArrayRef;
 
-UOpRef Scheduler::bound(UOpRef x) {
+UOpRef Scheduler::bound(UOpRef x) const {
   llvm::SmallVector<UOpRef, 4> from, to;
   for (UOpRef n : topoSort(x))
     if (n->op == Op::Extent ||
@@ -18,7 +18,7 @@ UOpRef Scheduler::bound(UOpRef x) {
       from.push_back(n), to.push_back(c.index(n->hi));
   return from.empty() ? x : idxSubstitute(c, x, from, to);
 }
-std::vector<UOpRef> Scheduler::bound(llvm::ArrayRef<UOpRef> shape) {
+std::vector<UOpRef> Scheduler::bound(llvm::ArrayRef<UOpRef> shape) const {
   std::vector<UOpRef> r;
   for (UOpRef d : shape) r.push_back(bound(closeIndex(d)));
   return r;

@@ -2,12 +2,11 @@
 // Takes:    a module past the numerics stage.
 // Gives:    for each entry the launches in order, with every value placed in a buffer.
 // Keeps:    the order of launches is the graph's topological order; output is a function of the graph alone.
-#include "Scheduler.h"
 #include "Legalize.h"
+#include "PlaceFacts.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringMap.h"
-#include <numeric>
 
 using namespace astra;
 using llvm::ArrayRef;
@@ -102,8 +101,11 @@ void Scheduler::realize(UOpRef v, UOpRef rootOp, const Place *destination, const
     } // else it reads a copy that lies as a contract wants it
   }
 
-  int64_t lane = -1;
-  Layout layout = layoutFor(v, rootOp, lane);
+  size_t lentBefore = lent.size(); // by a kernel whose operand this one computes
+  LayoutChoice choice = layoutFor(v, rootOp);
+  carryOut(choice.steps);
+  int64_t lane = choice.vectorIndex;
+  Layout layout = std::move(choice.result);
   if (destination && destination->layout.isStrided() && !(rootOp && rootOp->op == Op::Contract))
     layout = destination->layout;
   bool becomesState = destination && routine->buffers[destination->buffer].kind == BufferKind::State;
@@ -139,26 +141,18 @@ void Scheduler::realize(UOpRef v, UOpRef rootOp, const Place *destination, const
   }
   addVariants(std::move(spec), launch.variants);
   emit(std::move(launch));
-  endRepacks();
+  endRepacks(lentBefore);
   if (!inWhole) places.set(v, {to, layout, allocated}); // else nobody reads it by itself
 }
 
 bool Scheduler::placeWords(UOpRef words) {
-  UOpRef x = words->src[0];
-  llvm::SmallVector<int64_t, 6> axes(x->rank()); // of x, by those of the words
-  std::iota(axes.begin(), axes.end(), 0);
-  for (; x->op == Op::Permute && !placeOf(x); x = x->src[0])
-    for (int64_t &axis : axes) axis = x->ints[axis];
-  const Place *p = placeOf(x);
-  if (!p || !p->layout.isPermuted() || p->layout.dims.back().axis != axes.back() ||
-      p->allocated[axes.back()] != x->shape[axes.back()] || routine->buffers[p->buffer].kind == BufferKind::State)
-    return false;
-  Place at{p->buffer, {}, {}};
-  for (const MemoryDim &d : p->layout.dims) at.layout.dims.push_back({llvm::find(axes, d.axis) - axes.begin()});
-  for (int64_t axis : axes) at.allocated.push_back(p->allocated[axis]);
-  at.allocated.back() = words->shape.back();
-  shared.insert(at.buffer);
-  places.set(words, at);
+  PlaceFacts facts(*this);
+  std::optional<Place> at = facts.placeInBytes(words);
+  carryOut(facts.steps);
+  if (!at) return false;
+  at->buffer = placeOf(facts.bytesOf(words))->buffer;
+  shared.insert(at->buffer);
+  places.set(words, *at);
   return true;
 }
 
@@ -397,7 +391,7 @@ void Scheduler::entry(const Entry &e, StridedRoutine *strided) {
   roots.resize(roots.size() - lifted.size());
   std::vector<UOpRef> rows(roots.begin() + e.outputs.size() + e.updates.size(), roots.end());
   roots.resize(e.outputs.size() + e.updates.size());
-  layOutTables(roots);
+  carryOut(layoutsOfTables(roots));
   if (strided) copyWhole(roots);
   for (UOpRef n : topoSort(roots))
     if (n->op == Op::State) {

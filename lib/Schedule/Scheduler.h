@@ -1,6 +1,6 @@
 //===- Scheduler.h: the state shared by the parts of the scheduler ---------===//
-// Kernels.cpp closes kernels and chooses layouts, ContractLayout.cpp those of contracts, Control.cpp emits loops and
-// branches, Memory.cpp lays out slots, Scheduler.cpp drives.
+// Kernels.cpp closes kernels and chooses layouts, ContractLayout.cpp those of contracts, both by what PlaceFacts.cpp
+// knows; Control.cpp emits loops and branches, Memory.cpp lays out slots, Scheduler.cpp drives.
 #pragma once
 #include "Checks.h"
 #include "FoldParams.h"
@@ -26,6 +26,29 @@ struct Place {
 
 /// A layout with this axis innermost, the others in logical order.
 Layout lastAxis(unsigned rank, int64_t axis);
+
+/// A thing to be done so that a value has the layout that was chosen for it.
+struct LayoutStep {
+  enum Kind {
+    Store,      // a parameter in this layout, in the bundle
+    Keep,       // a parameter as it is stored, or as the user gives it
+    StoreWords, // words of a parameter that is stored: in this layout of the words
+    ShareBytes, // words are the bytes of what lies already
+    Compute,    // by a kernel before, into this layout
+    Pack,       // a copy in this layout, for all that read the value from now on
+    Unpack,     // the value where it lay before it was packed
+    Repack,     // a copy in this layout, for the kernel at hand alone
+  } kind;
+  UOpRef value;
+  Layout layout = {};
+};
+
+/// How a kernel's result is stored, and what is done for its operands before, in this order.
+struct LayoutChoice {
+  Layout result;
+  int64_t vectorIndex = -1; // of a contract: the kept label along which lanes run; -1: none
+  std::vector<LayoutStep> steps = {};
+};
 
 class Scheduler {
 public:
@@ -72,47 +95,24 @@ private:
   /// from its place.
   UOpRef close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffers, llvm::DenseMap<UOpRef, UOpRef> &closed,
                UOpRef computed);
-  UOpRef closeIndex(UOpRef x);
-  Layout layoutFor(UOpRef v, UOpRef rootOp, int64_t &vectorIndex);
-  /// `placed`: v's own place counts. Nothing where all inputs are row-major.
-  std::optional<Layout> inputOrder(UOpRef v, bool placed);
-  Layout contractLayout(UOpRef r, int64_t &vectorIndex);
-  void storeBlockScales(UOpRef r, int64_t lanes);
+  UOpRef closeIndex(UOpRef x) const;
+  class PlaceFacts;
   class ContractLayout;
-  /// The axis of operand `o`, along which no lanes run, over which a long sum goes from line to line of memory while
-  /// many lanes read each element: a tile's sum and a panel do not fit the L1, so a copy whose lines lie along
-  /// the sum is worth it (a 1x1 convolution of an image that comes channel by channel).
-  std::optional<unsigned> summedAcross(UOpRef r, const ContractSpec &s, unsigned o, int64_t lanes);
-  /// Of a long sum over several labels (the gradient of a convolution's weight) the axis of each operand along which it
-  /// is worth to lie in panels: one of many that are neighbours, and that the other operand does not have.
-  std::optional<std::array<unsigned, 2>> ownAxes(UOpRef r, const ContractSpec &s);
+  /// Chooses, and does nothing: carryOut does.
+  LayoutChoice layoutFor(UOpRef v, UOpRef rootOp) const;
+  LayoutChoice contractLayout(UOpRef r) const;
   /// Parameters that rows are gathered from and that a contract reads too (the embedding that is also a language
   /// model's head): the panels that the contract would choose, before a gather, which can read any layout, has them
   /// stored.
-  void layOutTables(llvm::ArrayRef<UOpRef> roots);
-  /// The step in memory of axis `d` of a view over a placed value; nothing when it is not a plain stride or there is no
-  /// place yet.
-  std::optional<int64_t> strideOf(UOpRef view, unsigned d);
-  /// The axis of a view whose elements are neighbours because its base is not row-major; -1: none, or too short.
-  int64_t innermostOfView(UOpRef view);
+  std::vector<LayoutStep> layoutsOfTables(llvm::ArrayRef<UOpRef> roots) const;
+  /// Stores, copies and computes what a choice asks for.
+  void carryOut(llvm::ArrayRef<LayoutStep> steps);
+  /// Forgets the copies for the kernel at hand alone, but for the first `from` of `lent`.
+  void endRepacks(size_t from);
   Place copied(UOpRef view, const Layout &layout);
-  void pack(UOpRef view, unsigned lastAxis);
-  /// Has a packed value read where it lay before, if elements are neighbours there along this axis: the copy can go.
-  bool unpack(UOpRef view, unsigned axis);
-  /// Copies a view, or computes an operand, in a layout for the kernel at hand alone; `endRepacks` ends that.
-  void repackHere(UOpRef view, const Layout &layout);
-  void endRepacks();
   /// Copies what is read through a view to its place, or to a part of it that begins at `begin`.
   void copyView(UOpRef view, const Place &to, std::vector<UOpRef> begin = {});
   std::vector<UOpRef> beginOf(const Part &part);
-  bool computedHere(UOpRef operand);
-  bool runsAlong(UOpRef operand, unsigned axis);
-  UOpRef paramOf(UOpRef operand);
-  /// Whether an operand is a parameter, or made of one, whose layout is still ours to choose, or was chosen as this
-  /// one.
-  bool canStore(UOpRef operand, const Layout &layout);
-  /// Stores such an operand, if it is not stored yet.
-  void storeOperand(UOpRef operand, const Layout &layout);
   uint32_t kernelNumber(KernelSpec spec);
   /// Appends a launch of a kernel on these buffers.
   void emitKernel(KernelSpec spec, std::vector<uint32_t> buffers);
@@ -190,10 +190,10 @@ private:
 
   // Memory.cpp
   uint32_t slotBuffer(DType t, llvm::ArrayRef<UOpRef> allocated, const Layout &l);
-  UOpRef bound(UOpRef index);
+  UOpRef bound(UOpRef index) const;
   void forget(UOpRef x, uint32_t buffer);
   bool isRenamed(UOpRef x);
-  std::vector<UOpRef> bound(llvm::ArrayRef<UOpRef> shape);
+  std::vector<UOpRef> bound(llvm::ArrayRef<UOpRef> shape) const;
   void touch(uint32_t buffer);
   /// Whether what lies there is x's alone, and nobody but the kernel that is made next reads it.
   bool dies(UOpRef x, const Place &at) const {

@@ -16,6 +16,7 @@ public:
     auto it = map.find(n);
     return it == map.end() ? nullptr : &it->second;
   }
+  const T *find(UOpRef n) const { return const_cast<ScopedMap *>(this)->find(n); }
   bool count(UOpRef n) const { return map.count(n); }
   void set(UOpRef n, T value) {
     if (!marks.empty()) {
