@@ -1,5 +1,6 @@
 //===- Phases.cpp: a contraction with holes as several without -------------===//
 #include "Phases.h"
+#include "astra/Schedule/Holes.h"
 #include "astra/Schedule/Outside.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -59,27 +60,14 @@ static SmallVector<Phase, 4> partsOf(Context &c, UOpRef contract, const Contract
 }
 
 SmallVector<Phase, 4> astra::phasesOf(Context &c, UOpRef contract, int64_t lanes) {
-  constexpr int64_t most = 16, largest = 1 << 20;
   ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
-  llvm::ArrayRef<UOpRef> extents = contract->indices();
-  SmallVector<const AffineForm *, 4> quotients;
-  for (const auto *forms : {&s.a, &s.b})
-    for (const AffineForm &f : *forms)
-      if (f.divisor > 1 && f.divisor <= most && std::abs(f.constant) < largest &&
-          llvm::all_of(f.terms, [](auto &t) { return std::abs(t.second) < largest; }))
-        quotients.push_back(&f);
-
   Phase whole;
   whole.labels.resize(s.kept + s.reduced);
   whole.begins.resize(s.kept), whole.counts.resize(s.kept);
   if (!s.outside.empty()) return partsOf(c, contract, s, whole);
+  Remainders remainders = remaindersOf(s, lanes);
   int64_t count = 1;
-  for (const AffineForm *f : quotients) {
-    auto kept = termsOf(*f, s.kept, true);
-    if (kept.size() != 1 || kept[0].first == lanes || whole.labels[kept[0].first].step != 1) continue;
-    if (count * f->divisor > most) continue;
-    count *= whole.labels[kept[0].first].step = f->divisor;
-  }
+  for (auto [label, step] : llvm::enumerate(remainders.steps)) count *= whole.labels[label].step = step;
   SmallVector<Phase, 4> phases;
   for (int64_t number = 0; number < count; ++number) {
     Phase p = whole;
@@ -88,7 +76,7 @@ SmallVector<Phase, 4> astra::phasesOf(Context &c, UOpRef contract, int64_t lanes
       p.labels[l].first = rest % p.labels[l].step;
       rest /= p.labels[l].step;
     }
-    for (const AffineForm *f : quotients) narrow(p, s, *f, extents);
+    for (const AffineForm *f : remainders.quotients) narrow(p, s, *f, contract->indices());
     phases.push_back(p);
   }
   return phases;

@@ -5,6 +5,7 @@
 // Keeps:    the order under every plan: a plan only says who has which part of a sum, and where it is spilled.
 #include "Value.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/Holes.h"
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -367,8 +368,6 @@ private:
   UOpRef a = nullptr, b = nullptr, takesPart = nullptr; // of a step; null: certainly
   UOpRef word = nullptr;                                // which of the step's a and b are
 
-  static bool isWhole(const AffineForm &f) { return f.divisor == 1; }
-  bool readsWhole() const { return llvm::all_of(s.a, isWhole) && llvm::all_of(s.b, isWhole); }
   UOpRef upTo(UOpRef end, UOpRef most) { return simplifyIndex(c, idxMax(c, c.index(0), idxMin(c, most, end))); }
   void cutAtDomain();
   void loopOverBlocks();
@@ -395,7 +394,7 @@ private:
 };
 
 void ValueAt::Contraction::cutAtDomain() {
-  if (at.cutsSums && s.reduced == 1 && !spills && lengths[0]->constIndex() != 1 && readsWhole())
+  if (at.cutsSums && s.reduced == 1 && !spills && lengths[0]->constIndex() != 1 && !hasHoles(s))
     if (UOpRef end = domainEnd(c, s.domain, limits, s.kept, labels))
       std::tie(everyone, anyone) = boundsOverLanes(c, end);
 }
@@ -497,7 +496,7 @@ void ValueAt::Contraction::loopByPeriods(UOpRef begin, UOpRef length, ArrayRef<i
 }
 
 void ValueAt::Contraction::loopInBlock() {
-  int64_t together = s.domain.empty() && readsWhole() ? at.stepsTogether : 1;
+  int64_t together = s.domain.empty() && !hasHoles(s) ? at.stepsTogether : 1;
   SmallVector<Along, 4> chain; // what the loops of tiles go along
   const int64_t count = lengths.size();
   for (int64_t i = 0; i < count; ++i) {

@@ -7,6 +7,7 @@
 //           one.
 #include "Scheduler.h"
 #include "astra/IR/Contract.h"
+#include "astra/Schedule/Holes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -58,8 +59,7 @@ static bool isRowMajorProduct(const KernelSpec &k) {
 /// Whether it is computed label by label, without holes.
 static bool isPlain(const KernelSpec &k) {
   ContractSpec s = llvm::cantFail(decodeContract(k.rootOp->ints));
-  auto isWhole = [](const AffineForm &f) { return f.divisor == 1; };
-  return llvm::all_of(s.a, isWhole) && llvm::all_of(s.b, isWhole) && s.outside.empty();
+  return !hasHoles(s) && s.outside.empty();
 }
 
 /// Whether a contract sums over the last axis of `arg`, has a kept label for each other one, and no other use of it.

@@ -7,7 +7,7 @@
 // Keeps:    the order of the sum: holes take no part (N4), p goes up with q, and blocks hold what they held. Where
 //           chain512 cuts the taps, its blocks are written out, and a chain adds them: of less than a stride each q is
 //           a block, the others are contractions of their own. A block of holes alone is -0.0, which changes nothing.
-// Does not: touch what kernels do well by themselves (lib/Codegen/Phases.h): few remainders, with a label for lanes.
+// Does not: touch what kernels do well by themselves (remaindersOf): few remainders, with a label for lanes.
 #include "Legalize.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/Holes.h"
@@ -58,21 +58,20 @@ SmallVector<Stride, 2> stridesOf(const ContractSpec &s, llvm::ArrayRef<UOpRef> e
   return out;
 }
 
-/// Whether kernels do better as it is, by lanes of channels: few remainders, each with its taps, or taps so few beside
-/// the strides that most of those by remainders are not there (512-512, one tap, stride 8 in two axes: 10 times the
-/// time).
+/// Whether kernels do better as it is, by lanes of channels: remainders few enough that they step all strides, each
+/// with its taps, or taps so few beside the strides that most of those by remainders are not there (512-512, one tap,
+/// stride 8 in two axes: 10 times the time).
 bool isForKernels(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, llvm::ArrayRef<Stride> strides) {
-  constexpr int64_t fewRemainders = 16, lanes = 8, mostWaste = 4;
-  int64_t remainders = 1, channels = 1;
+  constexpr int64_t lanes = 8, mostWaste = 4;
+  int64_t channels = 1;
   double waste = 1;
-  for (const Stride &stride : strides) {
-    remainders = llvm::SaturatingMultiply<uint64_t>(remainders, stride.step);
-    waste *= double(stride.tapsOfOne() * stride.step) / double(stride.taps);
-  }
+  for (const Stride &t : strides) waste *= double(t.tapsOfOne() * t.step) / double(t.taps);
+  Remainders inKernel = remaindersOf(s, -1);
+  bool allStepped = llvm::all_of(strides, [&](const Stride &t) { return inKernel.steps[t.kept] == t.step; });
   const auto &read = strides[0].ofB ? s.b : s.a, &other = strides[0].ofB ? s.a : s.b;
   for (int64_t l = 0; l < s.kept; ++l)
     if (hasLabel(other, l) && !hasLabel(read, l)) channels = std::max(channels, extents[l]->hi);
-  return channels >= lanes && (remainders <= fewRemainders || waste > mostWaste);
+  return channels >= lanes && (allStepped || waste > mostWaste);
 }
 
 /// A label that chain512 cuts, into blocks of this length: each a contraction, or, of taps, each q a block.

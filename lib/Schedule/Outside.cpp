@@ -10,6 +10,7 @@
 #include "Legalize.h"
 #include "astra/IR/Index.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/Holes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -127,10 +128,9 @@ Outside::Outside(Builder &b, UOpRef r) : b(b), r(r), s(llvm::cantFail(decodeCont
 
 /// Whether it is a sum of floats over labels of known lengths, all of each but the last one in a block.
 bool Outside::isPlain() const {
-  auto isDivided = [](const AffineForm &f) { return f.divisor != 1; };
   DType t = r->dtype;
   if (r->ntensors != 2 || s.reduced < 1 || !s.domain.empty() || !isFloat(t) || byteSize(t) < 4 || isComplex(t) ||
-      r->src[0]->dtype != t || r->src[1]->dtype != t || llvm::any_of(s.a, isDivided) || llvm::any_of(s.b, isDivided))
+      r->src[0]->dtype != t || r->src[1]->dtype != t || hasHoles(s))
     return false;
   SmallVector<int64_t, 6> lengths;
   for (UOpRef e : llvm::drop_begin(extents, s.kept)) {
