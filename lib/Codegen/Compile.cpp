@@ -4,9 +4,9 @@
 // Keeps:    the order of kernels; bytes depend on the schedule and the target alone.
 #include "astra/Codegen/Compile.h"
 #include "Joint.h"
+#include "Lowering.h"
 #include "Scale.h"
 #include "astra/Codegen/Accesses.h"
-#include "astra/Codegen/Lower.h"
 #include "astra/IR/Verify.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -52,29 +52,32 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
   };
   for (const KernelSpec &spec : s.kernels) {
     Plan plan = planOf(spec);
-    auto k = lower(spec, plan, nullptr);
-    if (!k) return k.takeError();
-    if (spec.follows) k->sink = c.make(Op::Sink, {}); // the kernel that it follows has done it
+    Kernel k = Lowering(c, spec, plan, nullptr).kernel(); // without code: tiles have a fused chain's
     Joint joint;
-    if (spec.followers.empty()) {
-      auto l = linearizeInside(c, *k, spec.known, out.proved);
-      if (!l) return l.takeError();
-      joint = {std::move(*l), {}, itemCount(c, k->sink)};
-    } else {
+    if (!spec.followers.empty()) {
       std::vector<Plan> plans{plan};
       for (const Follower &f : spec.followers) plans.push_back(planOf(f.spec));
       auto j = joinRows(c, spec, plans, s.dims, lowerTile);
       if (!j) return j.takeError();
       joint = std::move(*j);
-      LinearKernel whole{spec.name, &*k, {}, std::move(joint.regions)};
+      LinearKernel whole{spec.name, &k, {}, std::move(joint.regions)};
       auto keep = [&](Kernel step) { return &steps.emplace_back(std::move(step)); };
       if (auto e = verifyRegions(c, whole, spec.known, keep, out.proved)) return e;
       joint.regions = std::move(whole.regions);
+    } else {
+      if (!spec.follows) {
+        auto lowered = lower(spec, plan, nullptr);
+        if (!lowered) return lowered.takeError();
+        k = std::move(*lowered);
+      }
+      auto l = linearizeInside(c, k, spec.known, out.proved);
+      if (!l) return l.takeError();
+      joint = {std::move(*l), {}, itemCount(c, k.sink)};
     }
     // The dims that a tile's functions see lie behind their memory.
     uint64_t scratch =
         joint.linear.scratchBytes + (joint.regions.empty() ? 0 : llvm::alignTo(8 * (s.dims.size() + 1), 64));
-    out.kernels.push_back({std::move(*k), joint.items, scratch, 0});
+    out.kernels.push_back({std::move(k), joint.items, scratch, 0});
     linear.push_back({spec.name, &out.kernels.back().kernel, std::move(joint.linear), std::move(joint.regions)});
     names.push_back(spec.name);
   }

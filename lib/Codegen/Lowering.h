@@ -15,6 +15,8 @@ public:
 
   Kernel run();
   Kernel byDims(llvm::SmallVectorImpl<UOpRef> &loops);
+  /// Of the stores that there are.
+  Kernel kernel();
 
 private:
   UOpRef div(UOpRef a, UOpRef b) { return simplifyIndex(c, idxDiv(c, a, b)); }
@@ -24,7 +26,6 @@ private:
   UOpRef sub(UOpRef a, UOpRef b) { return idxSub(c, a, b); }
   UOpRef num(int64_t v) { return c.index(v); }
 
-  Kernel kernel();
   void programs(); // LowerPrograms.cpp
   void program(UOpRef place);
   UOpRef withDataDims(UOpRef place);

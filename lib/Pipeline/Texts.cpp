@@ -5,6 +5,7 @@
 #include "Run.h"
 #include "astra/Codegen/Cost.h"
 #include "astra/Codegen/EmitProgram.h"
+#include "astra/Codegen/Lower.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Search/Occasions.h"
 #include "llvm/ADT/STLExtras.h"
@@ -64,11 +65,14 @@ static Expected<std::string> costList(Context &c, const Module &m, const Schedul
   for (const CompiledTarget &t : code) {
     double all = 0;
     os << "target " << t.target->name << ", speeds of " << speedsOf(*t.target).name << "\n";
-    for (auto [k, at] : zip_equal(t.kernels, occasions)) {
+    for (auto [k, spec, at] : zip_equal(t.kernels, s.kernels, occasions)) {
       os << k.kernel.name << ": " << k.kernel.plan << "\n";
-      Expected<Linear> l = linearize(c, k.kernel);
+      Kernel whole = k.kernel;
+      if (!spec.followers.empty()) // its code is that of tiles: the first kernel of the chain stands for all
+        whole = expandKernel(c, lowerKernel(c, spec, cantFail(parsePlan(whole.plan))));
+      Expected<Linear> l = linearize(c, whole);
       if (!l) return l.takeError();
-      auto cost = costOf(k.kernel, *l, *t.target, [&, &at = at](UOpRef n) -> std::optional<int64_t> {
+      auto cost = costOf(whole, *l, *t.target, [&, &at = at](UOpRef n) -> std::optional<int64_t> {
         size_t d = find(s.dims, n) - s.dims.begin();
         return d < at.dims.size() ? std::optional(at.dims[d]) : std::nullopt;
       });
@@ -78,7 +82,7 @@ static Expected<std::string> costList(Context &c, const Module &m, const Schedul
       }
       os << formatv("  {0:f0} cycles by {1}", cost->total(), costTermName(cost->bound()));
       const char *before = " where ";
-      std::vector<UOpRef> used = topoSort(k.kernel.sink);
+      std::vector<UOpRef> used = topoSort(whole.sink);
       for (auto [d, v] : zip(s.dims, at.dims))
         if (is_contained(used, d)) os << before << d->str.str() << " is " << v, before = ", ";
       os << formatv(", {0:f0} launches a call\n  ", at.launches);

@@ -113,7 +113,7 @@ struct Counts {
 };
 
 /// One plan at one vector of dims, on both sides; what it gives in the result's buffer.
-std::string check(Context &c, const CompiledKernel &k, KernelFunction function, llvm::ArrayRef<UOpRef> dims,
+std::string check(const CompiledKernel &k, KernelFunction function, llvm::ArrayRef<UOpRef> dims,
                   llvm::ArrayRef<int64_t> values, size_t result, std::vector<uint8_t> &gives) {
   auto at = [&](UOpRef x) {
     return idxEvaluate(x, [&](UOpRef d) -> std::optional<int64_t> {
@@ -123,7 +123,7 @@ std::string check(Context &c, const CompiledKernel &k, KernelFunction function, 
   };
   for (guard::Side side : {guard::Side::Begin, guard::Side::End}) {
     guard::Regions regions;
-    auto items = at(itemCount(c, k.kernel.sink));
+    auto items = at(k.items);
     if (!items) return "its items are not known";
     Call call{function, {}, {values.begin(), values.end()}, nullptr, *items};
     for (auto [i, b] : llvm::enumerate(k.kernel.buffers)) {
@@ -191,7 +191,7 @@ TEST(Search, PlansStayInTheirBuffers) {
           std::vector<uint8_t> gives;
           for (auto [j, k] : llvm::enumerate(code->kernels)) {
             size_t result = spec.inPlace ? 0 : k.kernel.buffers.size() - 1;
-            std::string what = check(c, k, loaded->at(k.offset), part.dims, values, result, gives);
+            std::string what = check(k, loaded->at(k.offset), part.dims, values, result, gives);
             counts.launches += 2;
             EXPECT_EQ(what, "") << spec.name << " of " << target.name << " with n=" << n << " of 1.." << most
                                 << " under " << text(plans[j]);
