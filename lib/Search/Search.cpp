@@ -6,7 +6,7 @@
 //           all of them.
 #include "astra/Search/Search.h"
 #include "Bench.h"
-#include "Neighbours.h"
+#include "astra/Codegen/Candidates.h"
 #include "astra/Codegen/Compile.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/Search/Occasions.h"
@@ -77,7 +77,7 @@ private:
   double share(const Subject &x) const { return double(x.launches) * x.after; }
   std::optional<int64_t> items(uint32_t kernel, UOpRef count) const;
   Error begin(const Tuning &tuning, SearchReport &report);
-  std::vector<Plan> candidates(Subject &x);
+  std::vector<Plan> untried(Subject &x);
   struct Trial;
   Expected<Trial> tryOut(const Subject &x, llvm::ArrayRef<Plan> entrants);
   Error round(Subject &x);
@@ -145,7 +145,7 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
 
 /// Plans that were not tried yet: the heuristic's, neighbours of the best, and when these are done theirs. As many as
 /// compile in the time that is left, or in a second.
-std::vector<Plan> Search::candidates(Subject &x) {
+std::vector<Plan> Search::untried(Subject &x) {
   const KernelSpec &spec = s.kernels[x.kernel];
   std::vector<Plan> out;
   size_t nodes = 0, most = nodesPerSecond * options.jobs * std::max(options.seconds - since(start), 1.0);
@@ -162,10 +162,10 @@ std::vector<Plan> Search::candidates(Subject &x) {
     nodes += size;
   };
   consider(x.heuristic);
-  std::vector<Plan> near = neighbours(spec, x.best, target);
+  std::vector<Plan> near = candidates(spec, x.best, target, CandidatesFor::Measuring);
   for (const Plan &p : near) consider(p);
   for (size_t i = 0; i < near.size() && !isFull() && !isOver(); ++i)
-    for (const Plan &p : neighbours(spec, near[i], target)) consider(p);
+    for (const Plan &p : candidates(spec, near[i], target, CandidatesFor::Measuring)) consider(p);
   return out;
 }
 
@@ -229,7 +229,7 @@ Expected<Search::Trial> Search::tryOut(const Subject &x, llvm::ArrayRef<Plan> en
 
 /// The best plan beside some others that are near.
 Error Search::round(Subject &x) {
-  std::vector<Plan> entrants = candidates(x);
+  std::vector<Plan> entrants = untried(x);
   if (entrants.empty()) {
     x.done = true;
     return Error::success();

@@ -8,8 +8,8 @@
 #include "../HostLevel.h"
 #include "../KernelCache.h"
 #include "Bench.h"
-#include "Neighbours.h"
 #include "Scheduled.h"
+#include "astra/Codegen/Candidates.h"
 #include "astra/Codegen/Compile.h"
 #include "astra/Codegen/Lower.h"
 #include "guard/Regions.h"
@@ -69,7 +69,7 @@ std::vector<Plan> walk(Context &c, const KernelSpec &spec, const Target &target,
   llvm::StringSet<> texts;
   texts.insert(text(first));
   for (unsigned i = 0; i < steps; ++i) {
-    std::vector<Plan> beside = neighbours(spec, met[random() % met.size()], target);
+    std::vector<Plan> beside = candidates(spec, met[random() % met.size()], target, CandidatesFor::Measuring);
     if (beside.empty()) break;
     Plan p = beside[random() % beside.size()];
     if (texts.insert(text(p)).second) met.push_back(p);

@@ -5,8 +5,8 @@
 #include "astra/Search/Search.h"
 #include "../KernelCache.h"
 #include "Bench.h"
-#include "Neighbours.h"
 #include "Scheduled.h"
+#include "astra/Codegen/Candidates.h"
 #include "astra/Codegen/Compile.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/Search/Occasions.h"
@@ -90,7 +90,7 @@ std::vector<Plan> walk(Context &c, const KernelSpec &spec, const Target &target,
   llvm::StringSet<> texts;
   texts.insert(text(first));
   for (unsigned i = 0; i < steps; ++i) {
-    std::vector<Plan> beside = neighbours(spec, met[random() % met.size()], target);
+    std::vector<Plan> beside = candidates(spec, met[random() % met.size()], target, CandidatesFor::Measuring);
     if (beside.empty()) break;
     Plan p = beside[random() % beside.size()];
     EXPECT_EQ(llvm::toString(checkPlan(spec, p)), "");
@@ -145,7 +145,9 @@ TEST(Search, KernelsOfUsersHaveNeighbours) {
     unsigned kernels = 0;
     for (const KernelSpec &spec : m.schedule.kernels) {
       if (spec.grid.empty()) continue;
-      EXPECT_GE(neighbours(spec, choosePlan(*m.module.context, spec, *target), *target).size(), 4u) << spec.name;
+      EXPECT_GE(
+          candidates(spec, choosePlan(*m.module.context, spec, *target), *target, CandidatesFor::Measuring).size(), 4u)
+          << spec.name;
       ++kernels;
     }
     EXPECT_EQ(kernels, 2u);
@@ -164,7 +166,7 @@ TEST(Search, StepsBesideTheNodesAreTried) {
     for (const KernelSpec &spec : m.schedule.kernels) {
       Plan first = choosePlan(c, spec, *target);
       auto chosen = identity(lowerKernel(c, spec, first));
-      for (const Plan &p : neighbours(spec, first, *target)) {
+      for (const Plan &p : candidates(spec, first, *target, CandidatesFor::Measuring)) {
         if (p.nonTemporal == first.nonTemporal && p.prefetch == first.prefetch) continue;
         EXPECT_NE(identity(lowerKernel(c, spec, p)), chosen) << text(p);
         ++(p.nonTemporal != first.nonTemporal ? past : ahead);

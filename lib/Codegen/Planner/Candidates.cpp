@@ -1,8 +1,8 @@
-//===- Neighbours.cpp: the plans beside a plan -----------------------------===//
-// Takes:    see Neighbours.h.
+//===- Candidates.cpp: the plans beside a plan -----------------------------===//
+// Takes:    see Candidates.h.
 // Gives:    the rows of `moves` in order, each applied to the plan; then other row labels, then other forms.
 // Keeps:    moves are data: one that helps is a row more.
-#include "Neighbours.h"
+#include "astra/Codegen/Candidates.h"
 #include "astra/Codegen/Lower.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -19,11 +19,13 @@ struct Change {
 struct Move {
   std::initializer_list<PlanKind> of;
   std::initializer_list<Change> changes;
+  bool isRanked = false; // as CandidatesFor::Ranking
 };
 
 using K = PlanKind;
 const Change noTile{&Plan::mapTile, By::Set, 0}, noSteps{&Plan::columnSteps, By::Set, 0},
     noBlocks{&Plan::chainBlocks, By::Set, 0};
+constexpr bool ranked = true;
 const Move moves[] = {
     // tiles: what 32 registers hold, and what 16 do
     {{K::Contract}, {{&Plan::mr, By::Set, 14}, {&Plan::unroll, By::Set, 2}}},
@@ -69,26 +71,26 @@ const Move moves[] = {
     {{K::Contract}, {{&Plan::prefetchPanel, By::Set, 0}}},
     {{K::Contract, K::Rows, K::Columns}, {{&Plan::prefetch, By::Set, 0}}},
     // vectors a step
-    {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::unroll, By::Times, 2}}},
-    {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::unroll, By::Over, 2}}},
+    {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::unroll, By::Times, 2}}, ranked},
+    {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::unroll, By::Over, 2}}, ranked},
     {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::lanes, By::Over, 2}}},
-    {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::lanes, By::Times, 2}}},
+    {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::lanes, By::Times, 2}}, ranked},
     {{K::Map, K::Rows, K::Columns}, {{&Plan::lanes, By::Over, 2}, {&Plan::unroll, By::Times, 2}}},
     {{K::Map, K::Rows, K::Columns}, {{&Plan::lanes, By::Times, 2}, {&Plan::unroll, By::Over, 2}}},
     {{K::Map, K::Rows, K::Columns}, {{&Plan::lanes, By::Set, 1}, {&Plan::unroll, By::Set, 1}}},
-    {{K::Map, K::Rows, K::Columns}, {{&Plan::merge, By::Add, 1}}},
-    {{K::Map, K::Rows, K::Columns}, {{&Plan::merge, By::Less, 1}}},
-    {{K::Map, K::Columns}, {{&Plan::merge, By::Less, 1}, {&Plan::unroll, By::Set, 1}}},
+    {{K::Map, K::Rows, K::Columns}, {{&Plan::merge, By::Add, 1}}, ranked},
+    {{K::Map, K::Rows, K::Columns}, {{&Plan::merge, By::Less, 1}}, ranked},
+    {{K::Map, K::Columns}, {{&Plan::merge, By::Less, 1}, {&Plan::unroll, By::Set, 1}}, ranked},
     {{K::Map}, {{&Plan::mapTile, By::Set, 64}, {&Plan::unroll, By::Set, 1}}},
     {{K::Map}, {{&Plan::mapTile, By::Set, 16}, {&Plan::unroll, By::Set, 1}}},
     {{K::Map}, {{&Plan::mapTile, By::Set, 64}, {&Plan::unroll, By::Set, 8}}},
     {{K::Map}, {{&Plan::mapTile, By::Times, 2}}},
     {{K::Map}, {{&Plan::mapTile, By::Over, 2}}},
     {{K::Map}, {noTile}},
-    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailMasked}, noTile, noSteps, noBlocks}},
-    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailOverlapped}, noTile, noSteps, noBlocks}},
-    {{K::Map, K::Columns, K::Contract}, {{&Plan::tail, By::Set, 0}}},
-    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailMasked}, noTile, noSteps, noBlocks, {&Plan::merge, By::Set, 1}}},
+    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailMasked}, noTile, noSteps, noBlocks}, ranked},
+    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailOverlapped}, noTile, noSteps, noBlocks}, ranked},
+    {{K::Map, K::Columns, K::Contract}, {{&Plan::tail, By::Set, 0}}, ranked},
+    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailMasked}, noTile, noSteps, noBlocks, {&Plan::merge, By::Set, 1}}, ranked},
     // kernels of users: rows and vectors of a tile at once
     {{K::Programs}, {{&Plan::unroll, By::Times, 2}}},
     {{K::Programs}, {{&Plan::unroll, By::Over, 2}}},
@@ -171,24 +173,25 @@ static void otherForms(const KernelSpec &spec, const Plan &plan, const Target &t
     for (unsigned merge = 1; merge <= rank; ++merge) add(PlanKind::Columns, merge, 1);
 }
 
-std::vector<Plan> astra::neighbours(const KernelSpec &spec, const Plan &plan, const Target &target) {
-  std::vector<Plan> all;
+std::vector<Plan> astra::candidates(const KernelSpec &spec, const Plan &plan, const Target &target, CandidatesFor use) {
+  bool all = use == CandidatesFor::Measuring;
+  std::vector<Plan> found;
   for (const Move &m : moves) {
-    if (!llvm::is_contained(m.of, plan.kind)) continue;
+    if (!llvm::is_contained(m.of, plan.kind) || !(all || m.isRanked)) continue;
     Plan p = plan;
     for (const Change &c : m.changes) p.*c.field = apply(c.by, p.*c.field, c.number);
-    all.push_back(std::move(p));
+    found.push_back(std::move(p));
   }
-  if (plan.kind == PlanKind::Contract) otherRows(spec, plan, all);
-  if (spec.rootOp && (spec.rootOp->is(Op::Reduce) || spec.rootOp->is(Op::Contract)))
-    otherForms(spec, plan, target, all);
+  if (all && plan.kind == PlanKind::Contract) otherRows(spec, plan, found);
+  if (all && spec.rootOp && (spec.rootOp->is(Op::Reduce) || spec.rootOp->is(Op::Contract)))
+    otherForms(spec, plan, target, found);
   std::string own = text(plan);
-  std::erase_if(all, [&](const Plan &p) {
+  std::erase_if(found, [&](const Plan &p) {
     if (text(p) == own || !holds(p, spec, target)) return true;
     llvm::Error refused = checkPlan(spec, p);
     bool bad = bool(refused);
     llvm::consumeError(std::move(refused));
     return bad;
   });
-  return all;
+  return found;
 }
