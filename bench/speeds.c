@@ -11,6 +11,10 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 #if defined(__AVX512F__)
 enum { BYTES = 64 };
 #elif defined(__AVX2__)
@@ -26,7 +30,12 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-#define KEEP(x) __asm__ volatile("" : "+x"(x))
+#ifdef __aarch64__
+#define VECTOR "w"
+#else
+#define VECTOR "x"
+#endif
+#define KEEP(x) __asm__ volatile("" : "+" VECTOR(x))
 #define TIMES (1 << 22)
 
 /* Cycles a second: an addition of integers takes one. */
@@ -95,6 +104,57 @@ static double moved(char *data, size_t bytes, int stores) {
   return (double)(rounds * n) / (seconds() - begun);
 }
 
+/* Vectors of 4-byte elements a second, all but one of whose elements are loaded or stored. 0: by no instruction. */
+static double masked(char *data, size_t bytes, int stores) {
+#ifdef __AVX2__
+  size_t n = bytes / 32 / 8 * 8, rounds = 1 + ((size_t)1 << 28) / bytes / 4;
+  __m256i mask = _mm256_set_epi32(0, -1, -1, -1, -1, -1, -1, -1), x = _mm256_setzero_si256();
+  KEEP(mask);
+  KEEP(x);
+  double begun = seconds();
+  for (size_t r = 0; r < rounds; ++r)
+    for (size_t i = 0; i < n; i += 8)
+#pragma GCC unroll 8
+      for (size_t k = 0; k < 8; ++k) {
+        int *at = (int *)(data + 32 * (i + k));
+        if (stores) {
+          _mm256_maskstore_epi32(at, mask, x);
+          __asm__ volatile("" ::: "memory");
+        } else {
+          __m256i y = _mm256_maskload_epi32(at, mask);
+          KEEP(y);
+        }
+      }
+  return (double)(rounds * n) / (seconds() - begun);
+#else
+  (void)data, (void)bytes, (void)stores;
+  return 0;
+#endif
+}
+
+/* Instructions a second: additions in registers of both kinds, none of which waits for another of its turn. */
+static double instructions(void) {
+  typedef int32_t ints __attribute__((vector_size(BYTES)));
+  uint64_t a = 0, b = 0, c = 0;
+  ints d = {0}, e = {0}, f = {0};
+#define ADD(x, kind)                                                                                                   \
+  x += 1;                                                                                                              \
+  __asm__ volatile("" : "+" kind(x))
+  double begun = seconds();
+  for (int i = 0; i < TIMES; ++i) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      ADD(a, "r");
+      ADD(d, VECTOR);
+      ADD(b, "r");
+      ADD(e, VECTOR);
+      ADD(c, "r");
+      ADD(f, VECTOR);
+    }
+  }
+  return 24.0 * TIMES / (seconds() - begun);
+}
+
 static double best(double a, double b) { return a > b ? a : b; }
 
 int main(int argc, char **argv) {
@@ -105,16 +165,21 @@ int main(int argc, char **argv) {
   char *data = aligned_alloc(4096, 8 * l3);
   if (!data) return 1;
   memset(data, 0, 8 * l3);
-  double clock = 0, fma = 0, one = 0, stores = 0, loads[4] = {0};
+  double clock = 0, fma = 0, one = 0, stores = 0, issue = 0, maskedLoads = 0, maskedStores = 0, loads[4] = {0};
   for (int t = 0; t < 7; ++t) {
     clock = best(clock, chain()), fma = best(fma, fmas(12)), one = best(one, fmas(1));
-    stores = best(stores, moved(data, l1 / 2, 1));
+    stores = best(stores, moved(data, l1 / 2, 1)), issue = best(issue, instructions());
+    maskedLoads = best(maskedLoads, masked(data, l1 / 2, 0)),
+    maskedStores = best(maskedStores, masked(data, l1 / 2, 1));
     for (int k = 0; k < 4; ++k) loads[k] = best(loads[k], moved(data, sizes[k], 0));
   }
   printf("clock %.2f GHz, vectors of %d bytes\n", clock / 1e9, BYTES);
   printf("fma %.2f, loads %.2f, stores %.2f, latency %.1f, l2 %.1f, l3 %.1f, memory %.1f\n", fma / clock,
          loads[0] / clock, stores / clock, clock / one, BYTES * loads[1] / clock, BYTES * loads[2] / clock,
          BYTES * loads[3] / clock);
+  printf("issue %.1f", issue / clock);
+  if (maskedStores > 0) printf(", masked load %.1f, masked store %.1f", clock / maskedLoads, clock / maskedStores);
+  printf("\n");
   free(data);
   return 0;
 }

@@ -17,16 +17,17 @@ namespace astra {
 /// What one core of a row of MachineTable.def does in a cycle; vectors are the target's.
 struct Speeds {
   const char *name;
-  double fma, loads, stores, latency, l2, l3, memory;
+  bool ranks; // whether costs of this row choose plans
+  double fma, loads, stores, latency, issue, masked, l2, l3, memory;
   const char *source;
 };
 llvm::ArrayRef<Speeds> allSpeeds();
 /// The row of the core that a target is planned for, else that of its level.
 const Speeds &speedsOf(const Target &t);
 
-/// What runs beside each other: the launch takes as long as the longest of them.
-enum class CostTerm : uint8_t { Arithmetic, Chains, Divisions, Loads, Stores, L2, L3, Memory };
-inline constexpr size_t numCostTerms = 8;
+/// What runs beside each other, a launch takes as long as the longest of them; but masked stores, which nothing hides.
+enum class CostTerm : uint8_t { Instructions, Arithmetic, Chains, Divisions, Loads, Stores, L2, L3, Memory, Masks };
+inline constexpr size_t numCostTerms = 10;
 const char *costTermName(CostTerm t);
 
 struct KernelCost {
@@ -35,7 +36,9 @@ struct KernelCost {
   double operator[](CostTerm t) const { return cycles[size_t(t)]; }
   /// The term that takes longest; of equal ones the first.
   CostTerm bound() const;
-  double total() const { return (*this)[bound()]; }
+  double total() const;
+  /// What no plan of the kernel takes less than: memory's part.
+  double least() const { return (*this)[CostTerm::Memory]; }
 };
 
 /// The cost of a launch of all items; nothing where an extent is not known at these dims, as one that data decide.

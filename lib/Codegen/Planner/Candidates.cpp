@@ -90,7 +90,9 @@ const Move moves[] = {
     {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailMasked}, noTile, noSteps, noBlocks}, ranked},
     {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailOverlapped}, noTile, noSteps, noBlocks}, ranked},
     {{K::Map, K::Columns, K::Contract}, {{&Plan::tail, By::Set, 0}}, ranked},
-    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailMasked}, noTile, noSteps, noBlocks, {&Plan::merge, By::Set, 1}}, ranked},
+    {{K::Map, K::Columns},
+     {{&Plan::tail, By::Set, tailMasked}, noTile, noSteps, noBlocks, {&Plan::merge, By::Set, 1}},
+     ranked},
     // kernels of users: rows and vectors of a tile at once
     {{K::Programs}, {{&Plan::unroll, By::Times, 2}}},
     {{K::Programs}, {{&Plan::unroll, By::Over, 2}}},

@@ -1,7 +1,8 @@
 //===- ChoosePlan.cpp: choosing plans ---------------------------------------===//
 // Takes:    a kernel's graph and a target.
 // Gives:    a plan, by trying the lowering under a few candidates and counting what would be slow. ContractPlan.cpp
-//           chooses those of contracts, StridedPlan.cpp those with strided access.
+//           chooses those of contracts, StridedPlan.cpp those with strided access; Ranking.cpp compares costs at the
+//           end.
 // Keeps:    determinism: no measurement, no randomness.
 #include "../Rows.h"
 #include "Choosing.h"
@@ -418,6 +419,8 @@ static void chooseNonTemporal(KernelFacts &f, const Target &target, Plan &p) {
 Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target) {
   KernelFacts f(c, spec);
   Plan p = chooseForm(f, target);
+  bool isOneOfSeveral = spec.follows || !spec.followers.empty(); // whose tiles go together
+  if (*target.name && speedsOf(target).ranks && !isOneOfSeveral && !exceptionOf(p)) p = cheapest(f, target, p);
   chooseNonTemporal(f, target, p);
   return p;
 }

@@ -8,6 +8,17 @@ namespace astra {
 /// where there is none.
 bool contractPlan(KernelFacts &f, const Target &target, Plan &p);
 
+/// A row of Exceptions.def.
+struct PlanException {
+  const char *name, *why;
+};
+/// Why no cost ranks a plan that rules chose, or null.
+const PlanException *exceptionOf(const Plan &p);
+
+/// Of a plan and the candidates beside it the one whose cost is least, where that is much less; else the plan. Asks
+/// for no exception.
+Plan cheapest(KernelFacts &f, const Target &target, const Plan &p);
+
 /// Why the operand of the lanes cannot be packed under this plan, or "".
 std::string unpackable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p);
 

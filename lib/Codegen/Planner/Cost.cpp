@@ -3,9 +3,11 @@
 // Gives:    the cost, from one walk over the kernel's instructions.
 //
 // Note [Terms of the cost]
-// Arithmetic: vectors that are computed, over those a cycle. Chains: what one accumulator waits for itself, an update
-// after another. Divisions: of integers, one by one. Loads and stores: vectors, elements that are read by themselves
-// counting as one each. L2, L3, memory: the bytes that come from there, over the bytes a cycle; see below.
+// Instructions: all that is computed, read and written, over what begins in a cycle. Arithmetic: vectors that are
+// computed, over those a cycle. Chains: what one accumulator waits for itself, an update after another. Divisions: of
+// integers, one by one. Loads and stores: vectors, elements that are read by themselves counting as one each. L2, L3,
+// memory: the bytes that come from there, over the bytes a cycle; see below. Masks: stores of some elements of a
+// vector, for which the next ones wait; where no instruction has masks for such elements, one by one.
 //
 // Note [Bytes from a cache]
 // A loop, one iteration of which touches no more than the cache in front holds, brings each byte that it touches once
@@ -31,8 +33,8 @@ using namespace astra;
 using llvm::SmallVector;
 
 static const Speeds speeds[] = {
-#define SPEEDS(name, fma, loads, stores, latency, l2, l3, memory, source)                                              \
-  {name, fma, loads, stores, latency, l2, l3, memory, source},
+#define SPEEDS(name, ranks, fma, loads, stores, latency, issue, masked, l2, l3, memory, source)                        \
+  {name, ranks, fma, loads, stores, latency, issue, masked, l2, l3, memory, source},
 #include "format/MachineTable.def"
 };
 
@@ -49,12 +51,16 @@ const Speeds &astra::speedsOf(const Target &t) {
 }
 
 const char *astra::costTermName(CostTerm t) {
-  static constexpr const char *names[numCostTerms] = {"arithmetic", "chains", "divisions", "loads",
-                                                      "stores",     "L2",     "L3",        "memory"};
+  static constexpr const char *names[numCostTerms] = {"instructions", "arithmetic", "chains", "divisions", "loads",
+                                                      "stores",       "L2",         "L3",     "memory",    "masks"};
   return names[size_t(t)];
 }
 
 CostTerm KernelCost::bound() const { return CostTerm(std::max_element(cycles.begin(), cycles.end()) - cycles.begin()); }
+
+double KernelCost::total() const {
+  return *std::max_element(cycles.begin(), cycles.end() - 1) + (*this)[CostTerm::Masks];
+}
 
 namespace {
 
@@ -142,10 +148,12 @@ private:
     return x->rank() ? std::ceil(bytes / t.vectorBytes) : 1;
   }
   void add(CostTerm term, double cycles) { cost[term] += times * cycles; }
+  void issue(double n) { add(CostTerm::Instructions, n / s.issue); }
 
   bool take(const Inst &i);
   void define(UOpRef x);
   void access(UOpRef x);
+  double ofMask(UOpRef value, UOpRef gate) const;
   double touched(const Loop &l, bool whole, bool moved = false) const;
   double brought(const Loop &l, double held) const;
 };
@@ -177,6 +185,7 @@ bool Walk::take(const Inst &i) {
     size_t each = valuesOf(Combine(x->ints[0])), updates = (x->ntensors - 1) / std::max<size_t>(each, 1);
     at->updates[x] += unsigned(updates);
     add(CostTerm::Arithmetic, double(updates) * vectors(x) / s.fma);
+    issue(double(updates) * vectors(x));
     break;
   }
   case InstKind::StagePut: add(CostTerm::Stores, vectors(x->src[0]) / s.stores); break;
@@ -185,6 +194,8 @@ bool Walk::take(const Inst &i) {
   case InstKind::Write:
     access(x);
     add(CostTerm::Stores, vectors(x->src[1]) / s.stores);
+    issue(vectors(x->src[1]));
+    if (x->ntensors > 2) add(CostTerm::Masks, ofMask(x->src[1], x->src[2]));
     break;
   case InstKind::Prefetch: add(CostTerm::Loads, 1 / s.loads); break;
   case InstKind::AccInit:
@@ -195,16 +206,23 @@ bool Walk::take(const Inst &i) {
 
 void Walk::define(UOpRef x) {
   if (x->isIndex()) {
+    bool isDisplacement = x->op == Op::Add && (x->src[0]->isConst() || x->src[1]->isConst()); // a part of an address
+    if (!isDisplacement) issue(double(lanesOf(x)));
     if (x->op == Op::FloorDiv || x->op == Op::Mod)
       add(CostTerm::Divisions, x->src[1]->constIndex() ? ofIndexProduct : ofIndexDivision);
     return;
   }
   switch (x->op) {
   case Op::Load: access(x); [[fallthrough]];
-  case Op::At: add(CostTerm::Loads, vectors(x) / s.loads); return;
+  case Op::At:
+    add(CostTerm::Loads, vectors(x) / s.loads);
+    issue(vectors(x));
+    return;
   case Op::Stack: { // elements that come one by one, or registers that are joined
     bool elements = !x->src[0]->rank();
-    add(CostTerm::Arithmetic, (elements ? double(x->src.size()) : vectors(x)) / s.fma);
+    double n = elements ? double(x->src.size()) : vectors(x);
+    add(CostTerm::Arithmetic, n / s.fma);
+    issue(n);
     return;
   }
   case Op::Lanes:
@@ -220,6 +238,14 @@ void Walk::define(UOpRef x) {
                                                                            : 1;
   double n = x->dtype == DType::Bool ? vectors(x->src[0]) : vectors(x);
   add(CostTerm::Arithmetic, ops * n / s.fma);
+  issue(n);
+}
+
+/// Cycles of a store of the elements that a gate takes.
+double Walk::ofMask(UOpRef value, UOpRef gate) const {
+  if (!gate->rank() || gate->op == Op::Splat) return 0; // a branch
+  bool hasMasks = byteSize(value->dtype) >= t.maskedBytes;
+  return hasMasks ? vectors(value) * s.masked : double(lanesOf(value));
 }
 
 void Walk::access(UOpRef x) {

@@ -32,3 +32,17 @@ const AccessSummary &KernelFacts::under(const Plan &plan) {
   if (isNew) at->second = summarize(lowerKernel(c, spec, plan), plan);
   return at->second;
 }
+
+std::optional<PlanCost> KernelFacts::cost(const Plan &plan, const Target &target,
+                                          llvm::function_ref<std::optional<int64_t>(UOpRef)> dims) {
+  Kernel k = expandKernel(c, lowerKernel(c, spec, plan));
+  llvm::Expected<Linear> order = linearize(c, k);
+  if (!order) {
+    llvm::consumeError(order.takeError());
+    return std::nullopt;
+  }
+  auto items = idxEvaluate(itemCount(c, k.sink), dims);
+  auto cost = costOf(k, *order, target, dims);
+  if (!items || !cost) return std::nullopt;
+  return PlanCost{*cost, topoSort(k.sink).size(), *items};
+}

@@ -4,6 +4,7 @@
 // Keeps:    facts are the same for every target.
 #pragma once
 #include "AccessSummary.h"
+#include "astra/Codegen/Cost.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Contract.h"
 #include <map>
@@ -12,6 +13,13 @@ namespace astra {
 
 /// Bytes of a value, at the bounds of its extents; no more than 2^40 elements an axis are counted.
 uint64_t mostBytes(UOpRef x);
+
+/// What a plan costs: by what takes it, and the kernel's nodes and items.
+struct PlanCost {
+  KernelCost cost;
+  size_t nodes;
+  int64_t items;
+};
 
 class KernelFacts {
 public:
@@ -31,6 +39,9 @@ public:
 
   /// The kernel under a plan.
   const AccessSummary &under(const Plan &plan);
+  /// Its cost under a plan, at these values of dims; nothing where an extent is not known at them.
+  std::optional<PlanCost> cost(const Plan &plan, const Target &target,
+                               llvm::function_ref<std::optional<int64_t>(UOpRef)> dims);
 
 private:
   std::vector<UOpRef> memory;

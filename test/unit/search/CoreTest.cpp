@@ -38,7 +38,8 @@ TEST(Cores, OthersHaveNone) {
 
 TEST(Cores, EachHasSpeeds) {
   for (const Speeds &s : allSpeeds())
-    for (double v : {s.fma, s.loads, s.stores, s.latency, s.l2, s.l3, s.memory}) EXPECT_GT(v, 0) << s.name;
+    for (double v : {s.fma, s.loads, s.stores, s.latency, s.issue, s.masked, s.l2, s.l3, s.memory})
+      EXPECT_GT(v, 0) << s.name;
   for (const Core &c : allCores()) {
     const Target *t = targetNamed(std::string(c.level) + "@" + c.name);
     ASSERT_TRUE(t) << c.name;

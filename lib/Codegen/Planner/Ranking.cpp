@@ -1,0 +1,43 @@
+//===- Ranking.cpp: the cheapest of a plan and those beside it --------------===//
+// Takes:    a plan that rules chose.
+// Gives:    the plan itself, or the candidate whose cost (Cost.h) is least where that is worth it.
+// Keeps:    determinism: costs are numbers of a table, dims are at the geometric middle of their bounds.
+#include "Choosing.h"
+#include "astra/Codegen/Candidates.h"
+#include <cmath>
+
+using namespace astra;
+
+const PlanException *astra::exceptionOf(const Plan &p) {
+#define EXCEPTION(name, holds, why)                                                                                    \
+  if (holds) {                                                                                                         \
+    static constexpr PlanException found{#name, why};                                                                  \
+    return &found;                                                                                                     \
+  }
+#include "Exceptions.def"
+  return nullptr;
+}
+
+/// A dim at the geometric middle of its bounds.
+static std::optional<int64_t> middle(UOpRef dim) {
+  if (dim->op != Op::Dim) return std::nullopt;
+  double least = double(std::max<int64_t>(dim->lo, 1)), most = double(std::max<int64_t>(dim->hi, 1));
+  return std::clamp<int64_t>(std::llround(std::sqrt(least * most)), dim->lo, dim->hi);
+}
+
+Plan astra::cheapest(KernelFacts &f, const Target &target, const Plan &p) {
+  constexpr double worth = 0.8;    // of the cost: a plan that costs more than this part of it is not sure to be faster
+  constexpr size_t longer = 2;     // times the code, for which a C compiler takes longer
+  constexpr size_t muchCode = 320; // nodes: each candidate of such a kernel takes milliseconds
+  std::optional<PlanCost> own = f.cost(p, target, middle);
+  if (!own || own->nodes > muchCode || own->cost.least() >= worth * own->cost.total()) return p;
+  int64_t items = std::min<int64_t>(own->items, target.cores);
+  Plan best = p;
+  double least = worth * own->cost.total();
+  for (const Plan &other : candidates(f.spec, p, target, CandidatesFor::Ranking)) {
+    std::optional<PlanCost> cost = f.cost(other, target, middle);
+    if (!cost || cost->items < items || cost->nodes > longer * own->nodes || cost->cost.total() >= least) continue;
+    least = cost->cost.total(), best = other;
+  }
+  return best;
+}
