@@ -14,6 +14,7 @@
 // there; along the label of the words both are 0 behind their end.
 #include "astra/Schedule/ByteProducts.h"
 #include "Legalize.h"
+#include "Thresholds.h"
 #include "astra/IR/Builder.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/DenseMap.h"
@@ -247,7 +248,6 @@ UOpRef Joiner::splitGroups(UOpRef r) {
 
 /// The contract that can be one of words; nothing where it cannot. What its operands are is not looked at.
 std::optional<Product> Joiner::productOf(UOpRef original) {
-  constexpr int64_t leastBytes = 3; // along the label of the words: fewer fill too little of one
   if (original->dtype != DType::I32 || original->src[0]->dtype != original->src[1]->dtype) return std::nullopt;
   Product p;
   p.r = splitGroups(legalizeContract(b, original));
@@ -275,7 +275,7 @@ std::optional<Product> Joiner::productOf(UOpRef original) {
     if (f.divisor != 1 || least < 0 || !provablyLess(c, most, extent)) return std::nullopt;
   }
   // The label of the words: an axis of its own of both operands, the longest.
-  p.length = leastBytes - 1;
+  p.length = threshold::wordBytes - 1;
   for (int64_t l = p.s.kept; l < p.s.kept + p.s.reduced; ++l) {
     if (p.axisOf(p.w, l) < 0) return std::nullopt;
     p.summed.push_back(p.axisOf(p.w, l));

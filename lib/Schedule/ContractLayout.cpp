@@ -6,6 +6,7 @@
 //           as it is.
 // Does not: do what it chose: Scheduler::carryOut does.
 #include "PlaceFacts.h"
+#include "Thresholds.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
@@ -15,7 +16,7 @@ using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-static constexpr int64_t panel = 16; // elements: one AVX-512 register of f32, two of AVX2, four of NEON
+static constexpr int64_t panel = threshold::panelWidth;
 
 /// Panels of an operand along an axis: lane blocks, then the reduced axes in the order of the loops, then what is left,
 /// then the lane.
@@ -176,7 +177,7 @@ private:
   /// place of the other axes, each in another page.
   bool lendable(unsigned o, unsigned axis) const {
     auto extent = operands[o]->shape[axis]->constIndex();
-    return summed(s) > 1 && extent && *extent >= 2 * panel && *extent % panel == 0;
+    return summed(s) > 1 && extent && *extent >= threshold::repackWidth && *extent % panel == 0;
   }
   /// Weights, which have one kept label, are worth more than lanes along an image that need no copy.
   bool isWeight(unsigned o) const {
@@ -212,13 +213,12 @@ private:
 };
 
 std::optional<std::array<unsigned, 2>> Scheduler::ContractLayout::ownAxes() {
-  constexpr int64_t fewest = 2 * panel, longSum = 256, large = int64_t(1) << 20;
-  constexpr uint64_t productsOfCopy = 128;
+  constexpr int64_t large = int64_t(1) << 20;
   if (summed(s) < 2 || !s.domain.empty() || operands[0] == operands[1]) return std::nullopt;
   int64_t steps = 1;
   for (UOpRef e : r->indices().slice(s.kept, s.reduced))
     steps = std::min(steps * std::clamp<int64_t>(e->lo, 0, large), large);
-  if (steps < longSum) return std::nullopt;
+  if (steps < threshold::repackSum) return std::nullopt;
   // Of a step of one product (of many, each copies its own), elements that have to be worth their copy.
   uint64_t products = 1, copied = 0;
   for (int64_t l = 0; l < s.kept; ++l)
@@ -232,7 +232,7 @@ std::optional<std::array<unsigned, 2>> Scheduler::ContractLayout::ownAxes() {
     if (facts.computedHere(x) || facts.canStore(x, Layout::rowMajor(x->rank()))) return std::nullopt;
     for (unsigned d = 0; d < forms.size(); ++d) {
       auto extent = x->shape[d]->constIndex();
-      if (!forms[d].isLabel() || !extent || *extent < fewest || *extent % panel) continue;
+      if (!forms[d].isLabel() || !extent || *extent < threshold::repackWidth || *extent % panel) continue;
       int64_t label = forms[d].terms[0].first;
       if (!isOwn(label, s, forms, other) || facts.strideOf(x, d) != 1) continue;
       axes[o] = d;
@@ -241,21 +241,20 @@ std::optional<std::array<unsigned, 2>> Scheduler::ContractLayout::ownAxes() {
     if (!found) return std::nullopt;
     copied += x->shape[axes[o]]->ints[0];
   }
-  if (products / productsOfCopy < copied) return std::nullopt;
+  if (products / threshold::repackReads < copied) return std::nullopt;
   return axes;
 }
 
 std::optional<unsigned> Scheduler::ContractLayout::summedAcross(unsigned o, int64_t lanes) {
-  constexpr int64_t longSum = 128, manyLanes = 128, lineBytes = 64;
   UOpRef x = operands[o];
-  int64_t line = lineBytes / std::max(1u, byteSize(x->dtype)); // elements
+  int64_t line = threshold::acrossLine / std::max(1u, byteSize(x->dtype)); // elements
   ArrayRef<AffineForm> forms = formsOf(o);
   if (facts.computedHere(x) || facts.paramOf(x) || x->op == Op::Words || countReads(forms, lanes) ||
-      std::min(r->shape[lanes]->hi, manyLanes) * readsOf(r, s, forms, lanes) < manyLanes)
+      std::min(r->shape[lanes]->hi, threshold::acrossReads) * readsOf(r, s, forms, lanes) < threshold::acrossReads)
     return std::nullopt;
   std::optional<unsigned> longest;
   for (unsigned d = 0; d < forms.size(); ++d) {
-    if (!forms[d].isLabel() || forms[d].terms[0].first < s.kept || x->shape[d]->lo < longSum) continue;
+    if (!forms[d].isLabel() || forms[d].terms[0].first < s.kept || x->shape[d]->lo < threshold::acrossSum) continue;
     auto stride = facts.strideOf(x, d);
     bool isScattered = !stride && llvm::all_of(x->shape, [](UOpRef e) { return e->isConst(); }); // several strides
     if (!isScattered && (!stride || *stride < line)) return std::nullopt;
@@ -280,17 +279,17 @@ void Scheduler::ContractLayout::storeOperand(UOpRef operand, const Layout &layou
     for (UOpRef plane : planesBehind(operand)) store(plane, layout);
 }
 
-/// A copy that few reads pay for is worse than one of an operand that is much smaller (8 rows times a transposed 4096 x
-/// 4096: 20.2 and 4.9 ms, 64 rows 37.4 and 20.6); not so of short sums, as attention's, whose rows a softmax passes.
+/// A copy that few reads pay for is worse than one of an operand that is much smaller; not so of short sums, as
+/// attention's, whose rows a softmax passes.
 bool Scheduler::ContractLayout::turnsOther(unsigned o, int64_t reads) const {
-  constexpr int64_t few = 64, larger = 16, longSum = 512;
+  constexpr int64_t longSum = threshold::turnSum;
   auto elements = [&](unsigned o) { return idxProduct(facts.c, operands[o]->shape)->hi; };
-  return changes && lengthOfSum(longSum) == longSum && reads <= few && elements(o) / larger >= elements(!o);
+  return changes && lengthOfSum(longSum) == longSum && reads <= threshold::turnReads &&
+         elements(o) / threshold::turnLarger >= elements(!o);
 }
 
 /// What lanes along a kept label cost beside the products; nothing where none can run along it.
 std::optional<int64_t> Scheduler::ContractLayout::costOfLanes(int64_t label) {
-  constexpr int64_t worthCopy = 8; // reads
   int64_t extent = r->shape[label]->hi, cost = 0;
   Use u[] = {useOf(0, label), useOf(1, label)};
   if (extent < 2 || (u[0].count && u[1].count && operands[0] == operands[1])) return std::nullopt;
@@ -299,14 +298,14 @@ std::optional<int64_t> Scheduler::ContractLayout::costOfLanes(int64_t label) {
     if (u[o].count != 1 || !u[o].plain) return std::nullopt;
     if (inPanels(o, u[o].axis) || facts.runsAlong(operands[o], u[o].axis)) continue;
     int64_t reads = readsOf(r, s, formsOf(o), label);
-    if (reads < worthCopy) return std::nullopt; // else a copy with this axis innermost is worth it
-    cost += isWeight(o) && lendable(o, u[o].axis) ? -1 : 4;
+    if (reads < threshold::copyReads) return std::nullopt; // else a copy with this axis innermost is worth it
+    cost += isWeight(o) && lendable(o, u[o].axis) ? threshold::lanesByPanels : threshold::lanesByCopy;
     cost += turnsOther(o, reads);
   }
-  if (u[0].count && u[1].count) cost += 2;
-  if (extent < 8) cost += 8;
+  if (u[0].count && u[1].count) cost += threshold::lanesOfBoth;
+  if (extent < threshold::fewLanes) cost += threshold::lanesOfFew;
   // A copy is worth more than lanes of a register or less, where no weight has its layout chosen for it.
-  if (extent <= panel && summed(s) > 1 && changes) cost += 5;
+  if (extent <= panel && summed(s) > 1 && changes) cost += threshold::lanesOfPanel;
   // Along the operand that has the taps, which then are places of one tile after another and not rows of it.
   for (unsigned o : {0u, 1u})
     if (own && u[o].count && u[o].axis == (*own)[o] && keptLabels(o) > keptLabels(!o)) --cost;
@@ -317,10 +316,10 @@ int64_t Scheduler::ContractLayout::cheapestLanes() {
   constexpr int64_t tooDear = 100;
   // Of products whose operands both change, as attention's, two panels are as good as more. Of one product where its
   // sum is short, for then the result is what is large, and is better stored in the order of its axes; of a long sum
-  // the smaller operand is the one to copy (an X^T dY of 2048 x 512 and 2048 x 128: 1.2 and 1.5 ms).
-  constexpr int64_t longSum = 256;
-  const int64_t enough =
-      changes && (isBatched || lengthOfSum(longSum) < longSum) ? 2 * panel : std::numeric_limits<int64_t>::max();
+  // the smaller operand is the one to copy.
+  constexpr int64_t longSum = threshold::enoughSum;
+  const int64_t enough = changes && (isBatched || lengthOfSum(longSum) < longSum) ? threshold::enoughLanes
+                                                                                  : std::numeric_limits<int64_t>::max();
   int64_t best = -1;
   std::pair<int64_t, int64_t> bestScore{tooDear, 0};
   for (int64_t l = 0; l < s.kept; ++l) {

@@ -7,6 +7,7 @@
 #include "Legalize.h"
 #include "Scheduler.h"
 #include "StraightKernel.h"
+#include "Thresholds.h"
 #include "astra/IR/Contract.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/View.h"
@@ -14,8 +15,6 @@
 
 using namespace astra;
 using llvm::SmallVector;
-
-static constexpr int64_t fewPrograms = 4;
 
 /// Of a dim of a grid: the step with which a place's begin along an axis grows, cut at the axis' end: min(extent, d *
 /// step), min(extent - size, d * step) or d * step. 0: it is something else.
@@ -131,7 +130,7 @@ void Scheduler::custom(UOpRef n, const llvm::DenseMap<UOpRef, Place> &destinatio
   if (!plain.why.empty()) return fail(lineOf(m, plain.blocked) + plain.why);
   std::vector<UOpRef> values = inlined(c.make(Op::Func, withoutNetworks(b, plain.roots), n->fns[0]->ints), args);
   // What each program would turn is turned once for all of them.
-  if (idxProduct(c, n->indices())->hi >= fewPrograms)
+  if (idxProduct(c, n->indices())->hi >= threshold::turnPrograms)
     for (auto axes = axesOfLanes(values); UOpRef x : args)
       if (auto it = axes.find(x); it != axes.end() && placeOf(x)->layout.isRowMajor() && it->second + 1 != x->rank())
         places.set(x, copied(x, lastAxis(x->rank(), it->second)));

@@ -8,6 +8,7 @@
 #include "Inline.h"
 #include "KernelGrid.h"
 #include "StraightKernel.h"
+#include "Thresholds.h"
 #include "astra/IR/Index.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/DenseMap.h"
@@ -35,14 +36,13 @@ static UOpRef withResults(Builder &b, UOpRef kernel, UOpRef control, ArrayRef<UO
 
 /// Whether a value is rather computed in each step than stored before the first.
 static bool isCheap(UOpRef x) {
-  constexpr size_t few = 16; // operations
   size_t operations = 0;
   for (UOpRef n : topoSort(x)) {
     if (n->isIndex() || has(n->op, Movement) || n->ntensors == 0) continue;
     if (!has(n->op, Elementwise) && n->op != Op::SliceAt) return false;
     ++operations;
   }
-  return operations <= few;
+  return operations <= threshold::cheapInLoop;
 }
 
 namespace {

@@ -35,6 +35,7 @@
 // two 5.3, by the ten that any values of its second half are 10.6).
 #include "Fusion.h"
 #include "Captured.h"
+#include "Thresholds.h"
 #include "astra/IR/Contract.h"
 #include "astra/IR/Index.h"
 #include "astra/Schedule/Program.h"
@@ -45,11 +46,10 @@
 using namespace astra;
 using llvm::SmallVector;
 
-static constexpr unsigned groupCap = 128, mostOfGroup = 512; // elementwise nodes, Note [Single live values]
-static constexpr unsigned recomputeCap = 8, rereadCap = 12, twiceCap = 64, expandCap = 2;
-static constexpr unsigned mostInputs = 240, pieceInputs = 80; // of a group; of a piece that is cut out of it
-static constexpr unsigned mostDepth = 512; // of nodes below a group's root: who computes them goes down by recursion
-static constexpr unsigned fewGroups = 3, manyGroups = 16; // Note [Reread]; beyond these nobody counts
+static constexpr unsigned mostOfGroup = 512; // elementwise nodes
+static constexpr unsigned mostInputs = 240;  // of a group
+static constexpr unsigned mostDepth = 512;   // of nodes below a group's root: who computes them goes down by recursion
+static constexpr unsigned manyGroups = 16;   // beyond these nobody counts
 
 bool astra::isStored(UOpRef x) {
   return x->op == Op::Arg || x->op == Op::Param || x->op == Op::State || x->op == Op::Proj || x->op == Op::After;
@@ -78,11 +78,9 @@ bool astra::isPacked(UOpRef words) {
   return words->op == Op::Words && paramOfWords(words, axes);
 }
 
-/// Whether what follows x has lanes beside each other in x's loop: of what runs along an axis, those behind the axis
-/// (tanh after a running sum down f32[100000, 4] 260 and 464 us in the loop, of 16 columns 0.7 times as much).
+/// Whether what follows x has lanes beside each other in x's loop: of what runs along an axis, those behind the axis.
 static bool hasLanes(Context &c, UOpRef x) {
-  constexpr int64_t least = 16;
-  return x->op != Op::Cumulate || idxProduct(c, x->shape.drop_front(x->ints[1] + 1))->hi >= least;
+  return x->op != Op::Cumulate || idxProduct(c, x->shape.drop_front(x->ints[1] + 1))->hi >= threshold::runningLanes;
 }
 
 static bool isRootOp(UOpRef x) { return x->op == Op::Reduce || x->op == Op::Contract || x->op == Op::Cumulate; }
@@ -147,7 +145,7 @@ bool computesOperand(UOpRef contract, unsigned i) {
   ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
   auto &forms = i ? s.b : s.a;
   auto takesLanes = [&](size_t d) {
-    return forms[d].isLabel() && forms[d].terms[0].first < s.kept && x->shape[d]->hi >= 8;
+    return forms[d].isLabel() && forms[d].terms[0].first < s.kept && x->shape[d]->hi >= threshold::unpackLanes;
   };
   bool anywhere = weightBehind(x) && llvm::any_of(llvm::seq(forms.size()), takesLanes);
   return anywhere || (takesLanes(forms.size() - 1) && unpacksWhereRead(contract, i));
@@ -181,7 +179,6 @@ bool addsOnce(UOpRef contract, unsigned i) {
 } // namespace
 
 UOpRef astra::sumOfBlock(UOpRef contract) {
-  constexpr int64_t longest = 64; // steps of the inner sum
   if (contract->op != Op::Contract || !isFloat(contract->dtype) || contract->ntensors > 2) return nullptr;
   ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
   if (s.reduced != 1 || !s.domain.empty()) return nullptr;
@@ -207,11 +204,11 @@ UOpRef astra::sumOfBlock(UOpRef contract) {
   if (!found || found->dtype != DType::I32 || found->ntensors > 2) return nullptr;
   ContractSpec inner = llvm::cantFail(decodeContract(found->ints));
   auto steps = found->indices()[inner.kept]->constIndex();
-  return inner.reduced == 1 && inner.domain.empty() && steps && *steps <= longest ? found : nullptr;
+  return inner.reduced == 1 && inner.domain.empty() && steps && *steps <= threshold::blockSum ? found : nullptr;
 }
 
 bool astra::unpacksWhereRead(UOpRef contract, unsigned i) {
-  constexpr int64_t fewRows = 16, many = 1 << 20;
+  constexpr int64_t many = 1 << 20;
   ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
   auto &forms = i ? s.b : s.a;
   bool staged =
@@ -226,7 +223,7 @@ bool astra::unpacksWhereRead(UOpRef contract, unsigned i) {
       rows = std::min(rows * std::max<int64_t>(contract->shape[l]->hi, 1), many);
       least = std::min(least * std::max<int64_t>(contract->shape[l]->lo, 1), many);
     }
-  return rows <= fewRows || least < 4;
+  return rows <= threshold::unpackRows || least < threshold::smallRows;
 }
 
 /// The parameter of x's own shape that x is elementwise arithmetic on; null where there is none, or several.
@@ -276,12 +273,11 @@ UOpRef astra::weightBehind(UOpRef x) {
 }
 
 bool astra::isRowReduce(UOpRef n) {
-  constexpr int64_t longest = 1 << 15;
   if (n->op != Op::Reduce || !n->src[0]->rank()) return false;
   ReduceSpec s = llvm::cantFail(decodeReduce(n->ints));
   Shape row = n->src[0]->shape;
   return s.axes.size() == 1 && s.axes[0] + 1 == int64_t(row.size()) && s.order != ReduceOrder::Chain &&
-         row.back()->hi <= longest;
+         row.back()->hi <= threshold::rowLength;
 }
 bool astra::isOfRows(Shape x, Shape rows) {
   if (x.size() == rows.size() && x.back()->constIndex() == 1) x = x.drop_back();
@@ -484,13 +480,16 @@ void Decision::decideComputed(UOpRef n, const Facts &x, Decided &d) {
   UOpRef below = d.place == ValueOfRow && !hasRootOp ? ofReduce.lookup(n) : nullptr; // which the group may take
   bool once = group && ((below && below->src[0]->shape == group->shape) ||
                         (rows.contains(group) && (d.place == ValueOfRow || d.place == ElementOfRow)));
-  bool isFree = ofIndices.count(n) && cost[n] < recomputeCap;
-  bool spread = x.groups.size() > 1 && (cost[n] > recomputeCap || (x.groups.size() > fewGroups && !isFree)) &&
+  bool isFree = ofIndices.count(n) && cost[n] < threshold::recomputeCap;
+  bool spread = x.groups.size() > 1 &&
+                (cost[n] > threshold::recomputeCap || (x.groups.size() > threshold::fewGroups && !isFree)) &&
                 x.groups.size() > known.again.lookup(n);
-  bool dear = (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
+  bool dear = (x.expanded && cost[n] > threshold::expandCap) ||
+              (x.ways() > 1 && cost[n] * (x.ways() - 1) > threshold::recomputeCap);
   unsigned size = x.groups.empty() ? 0 : told.groupSize[x.groups[0]];
   bool full = has(n->op, Elementwise) &&
-              (size >= mostOfGroup || (size >= groupCap && cost[n] > recomputeCap && needs[x.groups[0]] == 1));
+              (size >= mostOfGroup ||
+               (size >= threshold::groupCap && cost[n] > threshold::recomputeCap && needs[x.groups[0]] == 1));
   // Movement costs an address wherever it is; what it moves is decided below it.
   bool other = must || (isRootOp(n) && !absorb) || (dear && !once && !has(n->op, Movement)) || full ||
                n->op == Op::UpdateAt || n->op == Op::Scatter;
@@ -566,7 +565,7 @@ void Decision::tellSource(UOpRef n, unsigned i, const Decided &d, UOpRef rootOp)
   bool inMemory = (n->op == Op::Contract && !(block && ofBlocks.contains(block))) || n->op == Op::Cumulate ||
                   (n->op == Op::Words && !isPacked(n)) || random;
   if (inMemory && !isView(s) &&
-      !(n->op == Op::Contract && (computesOperand(n, i) || (addsOnce(n, i) && cost[s] <= rereadCap))))
+      !(n->op == Op::Contract && (computesOperand(n, i) || (addsOnce(n, i) && cost[s] <= threshold::rereadCap))))
     facts[baseOf(s)].mustRealize = true;
 }
 
@@ -596,7 +595,7 @@ static void cutGroup(const Fusion &f, UOpRef root, llvm::DenseSet<UOpRef> &cut) 
     unsigned k = isInput(n);
     if (!k)
       for (UOpRef s : n->src) k = std::min(k + below.lookup(s), 10000u);
-    if (n != root && k >= pieceInputs && has(n->op, Elementwise)) cut.insert(n), k = 1;
+    if (n != root && k >= threshold::pieceInputs && has(n->op, Elementwise)) cut.insert(n), k = 1;
     below[n] = k;
   }
 }
@@ -606,7 +605,8 @@ static void cutGroup(const Fusion &f, UOpRef root, llvm::DenseSet<UOpRef> &cut) 
 static void computeAgain(const Fusion &f, UOpRef n, llvm::ArrayRef<UOpRef> groups,
                          llvm::DenseMap<UOpRef, unsigned> &again) {
   auto isContract = [&](UOpRef g) { return f.rootOp.count(g) && f.rootOp.lookup(g)->op == Op::Contract; };
-  unsigned cost = 0, cap = groups.size() == 2 && llvm::none_of(groups, isContract) ? twiceCap : rereadCap;
+  unsigned cost = 0,
+           cap = groups.size() == 2 && llvm::none_of(groups, isContract) ? threshold::twiceCap : threshold::rereadCap;
   UOpRef source = nullptr;
   SmallVector<std::pair<UOpRef, bool>, 32> stack{{n, false}}; // with whether it is small
   llvm::DenseSet<UOpRef> seen[2];
@@ -620,13 +620,13 @@ static void computeAgain(const Fusion &f, UOpRef n, llvm::ArrayRef<UOpRef> group
     if (has(x->op, Elementwise) && !isSmall) cost += costOf(x->op);
     bool repeats = x->op == Op::Expand && x->src[0]->rank(), sums = isSmall && x->op == Op::Reduce;
     if (!has(x->op, Elementwise) && !repeats && !sums && x->op != Op::Reshape && x->op != Op::Permute) return;
-    if (sums) cap = rereadCap;
-    if (cost > cap || seen[isSmall].size() > groupCap) return;
+    if (sums) cap = threshold::rereadCap;
+    if (cost > cap || seen[isSmall].size() > threshold::groupCap) return;
     for (UOpRef s : x->tensors()) stack.push_back({s, (isSmall && !sums) || repeats});
   }
   if (!source || byteSize(n->dtype) < byteSize(source->dtype)) return;
   for (UOpRef x : seen[false])
-    if (x != source) again.try_emplace(x, cost > rereadCap ? 2 : manyGroups);
+    if (x != source) again.try_emplace(x, cost > threshold::rereadCap ? 2 : manyGroups);
 }
 
 Fusion astra::fuse(Context &c, llvm::ArrayRef<UOpRef> roots) {

@@ -1,5 +1,6 @@
 //===- Holes.cpp: which holes a kernel leaves out by itself -----------------===//
 #include "astra/Schedule/Holes.h"
+#include "Thresholds.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
@@ -10,7 +11,7 @@ bool astra::hasHoles(const ContractSpec &s) {
 }
 
 Remainders astra::remaindersOf(const ContractSpec &s, int64_t lanes) {
-  constexpr int64_t most = 16, largest = 1 << 20; // parts of a kernel; of what is multiplied by extents
+  constexpr int64_t most = threshold::kernelParts, largest = 1 << 20; // of what is multiplied by extents
   Remainders out;
   out.steps.assign(s.kept, 1);
   for (const auto *forms : {&s.a, &s.b})

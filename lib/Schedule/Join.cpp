@@ -6,6 +6,7 @@
 // Keeps:    what each kernel computes. Buffers that they read live until the last of them; nothing between them writes
 //           one.
 #include "Scheduler.h"
+#include "Thresholds.h"
 #include "astra/IR/Contract.h"
 #include "astra/Schedule/Holes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -15,10 +16,7 @@
 using namespace astra;
 using llvm::ArrayRef;
 
-static constexpr int64_t longestRow = 8192, fewestRows = 8;
-static constexpr uint64_t nearShared = 640 << 10, mostShared = 8 << 20; // bytes
-static constexpr int64_t manyRows = 16 * 32;                            // several tiles of so many each
-static constexpr size_t mostBuffers = 240, farthest = 64;               // launches between them
+static constexpr size_t mostBuffers = 240, farthest = 64; // launches between them
 
 /// The buffers that a launch writes, whichever variant runs.
 static ArrayRef<uint32_t> writtenBy(const LaunchInstr &l, ArrayRef<KernelSpec> kernels) {
@@ -155,8 +153,8 @@ void Scheduler::join(std::vector<Instr> &program, size_t last, ArrayRef<unsigned
     if (!l || specOf(*l).inPlace) return std::nullopt;
     for (auto [number, p] : llvm::enumerate(specOf(*l).inputs)) {
       UOpRef rows = p.value;
-      if (rows->rank() < 2 || !p.layout.isRowMajor() || rows->shape.back()->hi > longestRow ||
-          rows->shape[rows->rank() - 2]->hi < fewestRows || !canRead(specOf(*l), rows))
+      if (rows->rank() < 2 || !p.layout.isRowMajor() || rows->shape.back()->hi > threshold::joinRow ||
+          rows->shape[rows->rank() - 2]->hi < threshold::joinRows || !canRead(specOf(*l), rows))
         continue;
       auto writer = writerOf(l->buffers[number], reader);
       if (writer && specOf(*launchAt(*writer)).outputs[0].value->shape == rows->shape) return writer;
@@ -174,7 +172,9 @@ void Scheduler::join(std::vector<Instr> &program, size_t last, ArrayRef<unsigned
 
   // Each tile reads keys and values anew: they must lie near, or tiles must have many rows.
   uint64_t shared = sharedBytes(specOf(*launchAt(*first)), specOf(*launchAt(last)));
-  if (shared > mostShared || (shared > nearShared && rowsOfAll(specOf(*launchAt(*first))) < manyRows)) return;
+  if (shared > threshold::joinSharedByMany ||
+      (shared > threshold::joinShared && rowsOfAll(specOf(*launchAt(*first))) < threshold::joinManyRows))
+    return;
 
   // The kernel at the head has the buffers of all.
   std::vector<LaunchInstr> launches{*launchAt(*first), *launchAt(*middle), *launchAt(last)};

@@ -5,6 +5,7 @@
 // Keeps:    the order of every sum (N4): the rewrites are its definition, written out.
 #include "Legalize.h"
 #include "Fusion.h"
+#include "Thresholds.h"
 #include "astra/IR/Domain.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/Program.h"
@@ -22,24 +23,21 @@ static bool isOfInput(UOpRef x) {
 }
 
 /// The minima or maxima of windows along several axes, one axis after another: a few elements for each instead of their
-/// product (256 channels of 20 x 20, 13 x 13 at once, for x86-64-v4: 3.65 and 0.33 ms; an input of 64 channels of 112 x
-/// 112, 3 x 3, every other: 465 and 103 us; channels last 100 and 210). Null where that is not what `r` is, or does not
-/// pay.
+/// product. Null where that is not what `r` is, or does not pay.
 static UOpRef minMaxByAxis(Builder &b, UOpRef r, const ReduceSpec &s) {
-  constexpr int64_t least = 9, many = 16; // elements of a window
-  SmallVector<UOpRef, 3> windows;         // the outermost first
+  SmallVector<UOpRef, 3> windows; // the outermost first
   UOpRef x = r->src[0];
   int64_t taps = 1;
   for (; x->op == Op::Window && windows.size() < s.axes.size(); x = x->src[0]) {
     if (!llvm::is_contained(s.axes, int64_t(x->rank()) - 1)) return nullptr;
     if (x->ints[2] >= x->ints[1] || x->shape[x->ints[0]]->hi < 2) return nullptr; // no element is in two of them
     windows.push_back(x);
-    taps *= std::min(x->ints[1], many);
+    taps *= std::min(x->ints[1], threshold::windowOfValue);
   }
   bool isExtreme = s.kind == ReduceKind::Max || s.kind == ReduceKind::Min;
   if (!isExtreme || !s.domain.empty() || windows.size() < std::max<size_t>(s.axes.size(), 2)) return nullptr;
   bool innermost = llvm::any_of(windows, [&](UOpRef w) { return w->ints[0] + 1 == int64_t(x->rank()); });
-  if (taps < (innermost && isOfInput(x) ? least : many)) return nullptr;
+  if (taps < (innermost && isOfInput(x) ? threshold::windowOfInput : threshold::windowOfValue)) return nullptr;
   for (UOpRef w : llvm::reverse(windows)) {
     UOpRef along = b.window(x, w->ints[0], w->ints[1], w->ints[2], w->ints[3]);
     x = b.reduce(ReduceSpec{s.kind, s.order, {int64_t(along->rank()) - 1}, {}}, along, {});
@@ -68,21 +66,22 @@ static bool isRead(Context &c, UOpRef x, bool mayCompute) {
 }
 
 /// A long reduction along an outer axis, of few elements each, in two: chunks, then the same over their results, as N4
-/// has it: each chunk is items of its own, where one core would read all of it. What is left of the last one is a
-/// reduction of its own, but of what is computed, which would be written for both. `r` where it is not such.
+/// has it: each chunk is items of its own, where one core would read all of it. What lies together is at most a page.
+/// What is left of the last chunk is a reduction of its own, but of what is computed, which would be written for both.
+/// `r` where it is not such.
 static UOpRef byChunks(Builder &b, UOpRef r) {
-  constexpr int64_t chunk = laneChunk, least = 2 * chunk, few = 4096, wide = 8;
-  constexpr uint64_t large = uint64_t(8) << 20; // bytes of all; what lies together is at most a page
+  constexpr int64_t chunk = laneChunk, least = 2 * chunk;
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
   UOpRef x = r->src[0];
   bool anyOrder = s.order == ReduceOrder::Lane64 || s.order == ReduceOrder::Exact;
   if (s.axes.size() != 1 || !anyOrder || !s.domain.empty() || isComplex(r->dtype)) return r;
   size_t axis = s.axes[0];
   UOpRef n = x->shape[axis], inner = idxProduct(b.c, x->shape.drop_front(axis + 1)), kept = idxProduct(b.c, r->shape);
-  if (!n->isConst() || n->ints[0] < least || inner->lo < wide || kept->hi > few) return r;
+  if (!n->isConst() || n->ints[0] < least || inner->lo < threshold::chunksLanes || kept->hi > threshold::chunksOfFew)
+    return r;
   int64_t whole = n->ints[0] / chunk * chunk, left = n->ints[0] - whole;
   uint64_t bytes = byteSize(x->dtype);
-  if (llvm::SaturatingMultiply(uint64_t(n->ints[0]), kept->hi * bytes) < large ||
+  if (llvm::SaturatingMultiply(uint64_t(n->ints[0]), kept->hi * bytes) < threshold::chunksBytes ||
       inner->hi * bytes > uint64_t(pageBytes) || !isRead(b.c, x, !left))
     return r;
   auto part = [&](int64_t begin, int64_t count, int64_t size) {
@@ -155,14 +154,13 @@ static UOpRef alongLabels(Builder &b, UOpRef x, llvm::ArrayRef<AffineForm> forms
 
 /// The product that a contract is which sums nothing: -0.0 + x * y is x * y, and it is computed where it is read. Of
 /// vectors alone: convolutions of one tap stay, which write their results into the padding of the next; and of many
-/// rows, which a map takes line by line (15 x 1000, v3: 1.0 and 3.0 us).
+/// rows, which a map takes line by line.
 static UOpRef withoutSum(Builder &b, UOpRef r) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   auto extents = r->indices().take_front(s.kept + s.reduced);
   auto isOne = [](UOpRef e) { return e->constIndex() == 1; };
-  constexpr int64_t manyRows = 16;
   SmallVector<UOpRef, 6> longer(llvm::make_filter_range(r->shape, std::not_fn(isOne)));
-  if (longer.size() > 2 || (longer.size() == 2 && longer[0]->lo < manyRows)) return nullptr;
+  if (longer.size() > 2 || (longer.size() == 2 && longer[0]->lo < threshold::mapRows)) return nullptr;
   if (r->ntensors > 2) return nullptr;
   bool exact = isInt(r->dtype) || byteSize(r->dtype) >= 4; // of less than 4 bytes sums are wider than products
   if (!exact || !s.domain.empty() || !llvm::all_of(extents.drop_front(s.kept), isOne)) return nullptr;

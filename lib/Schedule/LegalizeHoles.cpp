@@ -9,6 +9,7 @@
 //           a block, the others are contractions of their own. A block of holes alone is -0.0, which changes nothing.
 // Does not: touch what kernels do well by themselves (remaindersOf): few remainders, with a label for lanes.
 #include "Legalize.h"
+#include "Thresholds.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/Holes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -62,7 +63,6 @@ SmallVector<Stride, 2> stridesOf(const ContractSpec &s, llvm::ArrayRef<UOpRef> e
 /// with its taps, or taps so few beside the strides that most of those by remainders are not there (512-512, one tap,
 /// stride 8 in two axes: 10 times the time).
 bool isForKernels(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, llvm::ArrayRef<Stride> strides) {
-  constexpr int64_t lanes = 8, mostWaste = 4;
   int64_t channels = 1;
   double waste = 1;
   for (const Stride &t : strides) waste *= double(t.tapsOfOne() * t.step) / double(t.taps);
@@ -71,7 +71,7 @@ bool isForKernels(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, llvm::A
   const auto &read = strides[0].ofB ? s.b : s.a, &other = strides[0].ofB ? s.a : s.b;
   for (int64_t l = 0; l < s.kept; ++l)
     if (hasLabel(other, l) && !hasLabel(read, l)) channels = std::max(channels, extents[l]->hi);
-  return channels >= lanes && (allStepped || waste > mostWaste);
+  return channels >= threshold::holesLanes && (allStepped || waste > threshold::holesWaste);
 }
 
 /// A label that chain512 cuts, into blocks of this length: each a contraction, or, of taps, each q a block.

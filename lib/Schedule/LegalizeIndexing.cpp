@@ -4,6 +4,7 @@
 // Keeps:    bits. A scatter of a few sources costs destinations times sources this way; one of more stays, for a kernel
 //           that goes through them in order (Scheduler::scatter).
 #include "Legalize.h"
+#include "Thresholds.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 
@@ -46,8 +47,7 @@ UOpRef astra::legalizeScatter(Builder &b, UOpRef r) {
   UOpRef x = r->src[0], index = r->src[1], update = r->src[2];
   int64_t axis = r->ints[0];
   ScatterKind kind = ScatterKind(r->ints[1]);
-  constexpr int64_t few = 4;
-  if (index->shape[axis]->hi > few) return r;
+  if (index->shape[axis]->hi > threshold::scatterFew) return r;
   UOpRef n = x->shape[axis];
   // [.., destination, source, ..]
   UOpRef to = repeatAt(b, index, axis, n), match = b.eq(to, b.iota(index->dtype, to->shape, axis));

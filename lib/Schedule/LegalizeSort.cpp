@@ -8,6 +8,7 @@
 // Keeps:    stability: an element's index is part of what is compared, so no two are equal and any network gives the
 //           one order that there is.
 #include "Legalize.h"
+#include "Thresholds.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -157,7 +158,7 @@ static UOpRef firstByMinima(Builder &b, UOpRef key, int64_t axis, bool descendin
   return withAxisLast(b, indexOf(b, count == 1 ? found[0] : b.concat(found, last)), axis, /*back=*/true);
 }
 
-static constexpr int64_t shortAxis = 64, longestAxis = INT32_MAX / 2;
+static constexpr int64_t longestAxis = INT32_MAX / 2;
 
 /// Whether a network for the first `count` leaves out what one for all does.
 static bool savesSteps(int64_t extent, int64_t count) {
@@ -165,13 +166,13 @@ static bool savesSteps(int64_t extent, int64_t count) {
 }
 
 /// Whether minima take less time than a network: one reads the axis, a step reads and writes it, which is more where
-/// the axis is long (times of both, Zen 4: 20 of 32 x 4096 245 and 1194 us, 50 of 50,257 187 and 615, 100 of it 443 and
-/// 746, 90 of 100 12.8 and 2.8; for narrower vectors 100 of 1000 1.7 times).
+/// the axis is long.
 static bool isFew(DType t, int64_t extent, int64_t count) {
-  constexpr int64_t ofStep = 3, most = 64, longAxis = 4096; // passes; minima; elements
   auto sum = [](int64_t n) { return n * (n + 1) / 2; };
   int64_t levels = llvm::Log2_64_Ceil(count), steps = sum(levels) + levels + 1; // of blocks, of halves together
-  int64_t few = extent >= longAxis ? ofStep * steps : std::min<int64_t>(sum(llvm::Log2_64_Ceil(extent)), most);
+  int64_t few = extent >= threshold::minimaLongAxis
+                    ? threshold::minimaOfStep * steps
+                    : std::min<int64_t>(sum(llvm::Log2_64_Ceil(extent)), threshold::minimaOfShort);
   return bitWidth(t) <= 32 && count <= few;
 }
 
@@ -180,7 +181,7 @@ int64_t astra::firstOfSortRead(UOpRef n) {
   UOpRef sort = n->src[0], x = sort->src[0];
   int64_t axis = sort->ints[0], extent = x->shape[axis]->hi;
   auto from = n->indices()[axis]->constIndex(), count = n->indices()[n->rank() + axis]->constIndex();
-  if (!from || !count || *count < 1 || extent <= shortAxis || extent > longestAxis) return 0;
+  if (!from || !count || *count < 1 || extent <= threshold::sortShort || extent > longestAxis) return 0;
   int64_t first = *from + *count;
   return savesSteps(extent, first) || isFew(x->dtype, extent, first) ? first : 0;
 }
@@ -204,6 +205,6 @@ UOpRef astra::argSortByRank(Builder &b, UOpRef r) {
 UOpRef astra::legalizeArgSort(Builder &b, UOpRef r) {
   UOpRef key = sortKey(b, r->src[0]);
   int64_t axis = r->ints[0], most = key->shape[axis]->hi;
-  if (most <= shortAxis || most > longestAxis) return sortByRank(b, key, axis, r->ints[1]);
+  if (most <= threshold::sortShort || most > longestAxis) return sortByRank(b, key, axis, r->ints[1]);
   return sortByNetwork(b, key, axis, r->ints[1], key->shape[axis]);
 }

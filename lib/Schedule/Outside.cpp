@@ -8,6 +8,7 @@
 // Does not: touch what is worth no code of its own: windows little of which is outside, or whose parts are small.
 #include "astra/Schedule/Outside.h"
 #include "Legalize.h"
+#include "Thresholds.h"
 #include "astra/IR/Index.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/Holes.h"
@@ -175,9 +176,8 @@ void Outside::takePadding() {
 }
 
 /// Steps of all parts where the windows of these bits are taken apart, and elements that are padded for the others. A
-/// tap that is outside is one step, of a few rows a tile takes as long as of `least`.
+/// tap that is outside is one step, of a few rows a tile takes as long as of `outsideLeast`.
 Outside::Cost Outside::costOf(unsigned cut) const {
-  constexpr double least = 4;
   double others = 1, columns = 1, inner = double(extents.back()->hi), taps = 1, padded = inner;
   for (int64_t l = 0; l < s.kept; ++l) {
     double n = double(std::max<int64_t>(extents[l]->lo, 1));
@@ -211,7 +211,7 @@ Outside::Cost Outside::costOf(unsigned cut) const {
   }
   Cost cost{pads ? padded * others : 0, parts[0].rows, count};
   for (Part p : parts) {
-    cost.steps += (p.taps * inner + (taps - p.taps)) * std::max(p.rows, least) * columns;
+    cost.steps += (p.taps * inner + (taps - p.taps)) * std::max(p.rows, double(threshold::outsideLeast)) * columns;
     cost.leastRows = std::min(cost.leastRows, p.rows);
   }
   return cost;
@@ -227,9 +227,9 @@ std::pair<int64_t, int64_t> Outside::paddingOf(const Window &v) const {
 }
 
 bool Outside::isWorth(unsigned cut) const {
-  constexpr double few = 0.6, some = 0.75, manyRows = 16;
   Cost whole = costOf(0), parts = costOf(cut);
-  return parts.parts <= mostParts && parts.steps <= (parts.leastRows < manyRows ? few : some) * whole.steps;
+  int64_t most = parts.leastRows < threshold::outsideManyRows ? threshold::outsideFew : threshold::outsideMany; // %
+  return parts.parts <= mostParts && parts.steps <= double(most) / 100 * whole.steps;
 }
 
 /// What each tap adds where it is outside: the third operand, whose forms go to `to`.

@@ -1,5 +1,6 @@
 //===- PlaceFacts.cpp: where values are stored, for who chooses a layout ----===//
 #include "PlaceFacts.h"
+#include "Thresholds.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"
@@ -156,13 +157,12 @@ std::optional<Layout> Scheduler::PlaceFacts::inputOrder(UOpRef v, bool placed) {
 }
 
 int64_t Scheduler::PlaceFacts::innermostOfView(UOpRef view) {
-  constexpr int64_t leastLanes = 8;
   UOpRef base = view;
   while (has(base->op, Movement) && base->op != Op::Pad && !given(base)) base = base->src[0];
   const Place *p = base == view ? nullptr : given(base);
   if (!p || !p->layout.isPermuted() || p->layout.isRowMajor() || p->layout.isStrided()) return -1;
   for (unsigned axis = 0; axis + 1 < view->rank(); ++axis)
-    if (view->shape[axis]->hi >= leastLanes && strideOf(view, axis) == 1) return axis;
+    if (view->shape[axis]->hi >= threshold::viewLanes && strideOf(view, axis) == 1) return axis;
   return -1;
 }
 

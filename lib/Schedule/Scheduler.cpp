@@ -4,6 +4,7 @@
 // Keeps:    the order of launches is the graph's topological order; output is a function of the graph alone.
 #include "Legalize.h"
 #include "PlaceFacts.h"
+#include "Thresholds.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringMap.h"
@@ -133,10 +134,10 @@ void Scheduler::realize(UOpRef v, UOpRef rootOp, const Place *destination, const
     UOpRef rows = c.index(1);
     for (int64_t l = 0; l < s.kept; ++l)
       if (l != lane) rows = idxMul(c, rows, spec.rootOp->shape[l]);
-    if (!rows->isConst() && rows->lo < 4 && s.outside.empty()) {
+    if (!rows->isConst() && rows->lo < threshold::smallRows && s.outside.empty()) {
       KernelSpec thin = spec;
-      thin.mostRows = 4;
-      launch.variants.push_back({rows, c.index(4), kernelNumber(std::move(thin))});
+      thin.mostRows = threshold::smallRows;
+      launch.variants.push_back({rows, c.index(threshold::smallRows), kernelNumber(std::move(thin))});
     }
   }
   addVariants(std::move(spec), launch.variants);
