@@ -231,8 +231,9 @@ void Lowering::map() {
     bool flat = outer->constIndex() == 1;
     UOpRef step = mul(flat ? p : mod(p, items), wide);
     if (several) {
-      values.spill.tile = values.range(simplifyIndex(c, idxMin(c, wide, sub(count, step))), RangeKind::Loop);
-      step = add(step, values.spill.tile);
+      UOpRef own = values.range(simplifyIndex(c, idxMin(c, wide, sub(count, step))), RangeKind::Loop);
+      if (values.lanesSpill) values.spill.tile = own;
+      step = add(step, own);
     }
     UOpRef e = add(start, mul(step, each));
     if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(w)));

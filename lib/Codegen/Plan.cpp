@@ -19,8 +19,8 @@ static const char *const kinds[] = {"map", "rows", "columns", "contract", "progr
 namespace {
 bool transposes(const Plan &p) { return p.transpose; }
 bool merges(const Plan &p) { return !p.transpose; }
-bool spillsLanes(const Plan &p) { return p.unrollK == sumLanes; }
-bool keepsLanes(const Plan &p) { return !spillsLanes(p); }
+bool takesStepsTogether(const Plan &p) { return p.unrollK && p.unrollK != sumLanes; } // of a contract
+bool isOfSteps(const Plan &p) { return !takesStepsTogether(p); }
 
 /// A step with one number, in the order in which text() writes them: the word that a field has in plans of some kinds.
 struct Step {
@@ -43,8 +43,8 @@ const Step steps[] = {
     {"unroll", &Plan::unroll, {K::Map, K::Rows, K::Columns, K::Programs}, nullptr, false},
     {"row-block", &Plan::rowBlock, {K::Contract}, &Plan::rowBlock, false, "block"},
     {"tile", &Plan::mapTile, {K::Map}, &Plan::mapTile, false, "block"},
-    {"block", &Plan::columnSteps, {K::Columns}, &Plan::columnSteps, false, "", spillsLanes},
-    {"block", &Plan::chainBlocks, {K::Columns}, &Plan::chainBlocks, false, "", keepsLanes},
+    {"block", &Plan::columnSteps, {K::Columns}, &Plan::columnSteps, false, "", isOfSteps},
+    {"block", &Plan::chainBlocks, {K::Columns}, &Plan::chainBlocks, false, "", takesStepsTogether},
     {"tail", &Plan::tail, {K::Map, K::Columns, K::Contract}, &Plan::tail, false, "line"},
     {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract, K::Programs}, &Plan::threads, true},
     {"warp", &Plan::warp, {K::Rows, K::Programs}, &Plan::warp, true},
@@ -292,7 +292,7 @@ std::string FormRules::spilledLanes() const {
 }
 
 std::string FormRules::blocks() const {
-  if (p.kind == PlanKind::Columns && p.columnSteps && !spills)
+  if (p.kind == PlanKind::Columns && p.columnSteps && !reduces)
     return step(&Plan::columnSteps) + "; of columns of a contract, expected an unroll-k in 1.." + n(mostUnrollK);
   if (p.kind == PlanKind::Columns && p.chainBlocks) {
     if (!sums || p.threads || !blocksOf(rootOp))

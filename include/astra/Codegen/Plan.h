@@ -68,6 +68,8 @@
 //       a sum of lane64, whose 64 lanes take a step and are spilled before any goes on: rows in their order
 //   columns: merge 1; vector 16; unroll 4; block 16; unroll-k 64
 //       the same, an item is 16 steps of columns: eight rows of each, one step beside another
+//   columns: merge 2; vector 16; unroll 1; block 16
+//       an item is 16 steps of columns, one after another
 //   columns: merge 1; vector 8; unroll 2; unroll-k 8
 //       a contract's, 8 steps of the sum together: what is strided is read by vectors, and transposed in registers
 //   columns: merge 0; vector 1; unroll 1; block 8; unroll-k 16
@@ -123,7 +125,8 @@ struct Plan {
   // get any: rows that go through a fused chain, of a CPU, which are an item; items else. 0: all rows of one column of
   // tiles before the next column
   unsigned rowBlock = 0;
-  // columns of a sum of lane64 whose lanes are spilled: an item is so many steps side by side; 0: one
+  // columns of a reduction, of a CPU: an item is so many steps, side by side where the lanes of a sum are spilled, else
+  // one after another; 0: one
   unsigned columnSteps = 0;
   // columns of a contract, of a CPU: so many blocks of its chain are the lanes of a vector, whose sums are added in
   // order; 0: lanes are columns

@@ -146,9 +146,11 @@ static bool chooseInOrder(KernelFacts &f, const Target &target, Plan &p) {
 /// ahead (4096 x 4096 and 16384 x 1024 floats, for x86-64-v3: sums 8.8 and 7.8, 13.5 and 10.3 ms, maxima 9.7 and 8.5,
 /// 14.0 and 9.7; not so of shorter rows, sums of a batch norm's gradient 2.1 and 3.3). Of sums that a cache holds,
 /// whose 64 lanes are written out for every vector, a line alone (49 x 576 of max(x, 0) 7.0 and 3.6 us, 200 x 2000
-/// floats 85 and 41, 2048 x 768 298 and 264; 4096 x 1024 828 and 1977), which is a third of the code too.
+/// floats 85 and 41, 2048 x 768 298 and 264; 4096 x 1024 828 and 1977), which is a third of the code too. Of a sum
+/// with fewer elements than lanes each is written out, so its vectors are a loop in place of copies, in the same order
+/// (49 x 2048 of max(x + y + z, 0): 6298 statements and 394).
 static void chooseColumns(KernelFacts &f, const Target &target, Plan &p) {
-  constexpr unsigned rowsAhead = 8, little = 8;
+  constexpr unsigned rowsAhead = 8, little = 8, lanesOfSums = 64, fewCopies = 16;
   unsigned partBytes = 512, bytes = f.laneBytes, width = std::max(1u, target.vectorBytes / bytes);
   UOpRef n = idxProduct(f.c, f.extents.take_back(p.merge));
   if (chooseInOrder(f, target, p)) return;
@@ -165,6 +167,10 @@ static void chooseColumns(KernelFacts &f, const Target &target, Plan &p) {
   while (wide > 1 && (few() || wide * all > mostStatements)) wide /= 2;
   p.unroll = wide;
   chooseTail(f, target, p);
+  UOpRef length =
+      f.reduce && f.reduce->order == ReduceOrder::Lane64 ? f.root->src[0]->shape[f.reduce->axes[0]] : nullptr;
+  if (*target.name && length && length->hi >= fewCopies && length->hi < lanesOfSums && p.unroll > 1 && !p.tail)
+    p.columnSteps = p.unroll, p.unroll = 1, p.prefetch = 0;
 }
 
 /// A reduction: by rows where that costs no more than `least`, what columns `p` cost, in the measure of
