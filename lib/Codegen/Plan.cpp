@@ -292,7 +292,7 @@ std::string FormRules::spilledLanes() const {
 }
 
 std::string FormRules::blocks() const {
-  if (p.kind == PlanKind::Columns && p.columnSteps && !reduces)
+  if (p.kind == PlanKind::Columns && p.columnSteps && (!reduces || p.threads))
     return step(&Plan::columnSteps) + "; of columns of a contract, expected an unroll-k in 1.." + n(mostUnrollK);
   if (p.kind == PlanKind::Columns && p.chainBlocks) {
     if (!sums || p.threads || !blocksOf(rootOp))

@@ -3,6 +3,7 @@
 // Gives:    the loads, their addresses term by term, the ops of a step.
 // Keeps:    determinism: everything is in the order of the sink's nodes.
 #include "AccessSummary.h"
+#include "Thresholds.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -80,17 +81,15 @@ private:
   }
 
   /// The price of an address of which each lane computes a part by itself: a gather. In a map little where that leads
-  /// to neighbours and every vector takes the same part of its lines, and less the fewer lanes there are (60,000
-  /// elements in lines of 3, u8 for x86-64-v3, four vectors of 32 at once: 4.5 to 8 ns a vector; lines of 4: 1.2).
+  /// to neighbours and every vector takes the same part of its lines, and less the fewer lanes there are.
   unsigned gatherCost(const IndexTerm &t, UOpRef part) {
-    constexpr unsigned gather = 16;
-    if (plan.kind != PlanKind::Map || t.atoms.size() > 1 || t.coefficient != 1) return gather;
+    if (plan.kind != PlanKind::Map || t.atoms.size() > 1 || t.coefficient != 1) return threshold::dearAccess;
     for (UOpRef n : topoSort(part)) {
       if (n->op != Op::FloorDiv && n->op != Op::Mod) continue;
       auto by = n->src[1]->constIndex();
-      if (!by || *by < 1 || plan.lanes % *by) return plan.lanes + plan.lanes / 4;
+      if (!by || *by < 1 || plan.lanes % *by) return plan.lanes + plan.lanes / threshold::gatherPart;
     }
-    return plan.lanes / 4;
+    return plan.lanes / threshold::gatherPart;
   }
 
   void price(UOpRef n) {
@@ -100,13 +99,14 @@ private:
       for (UOpRef a : t.atoms) {
         bool lane = a->op == Op::Range && RangeKind(a->ints[1]) == RangeKind::Vector;
         bool backwards = t.atoms.size() == 1 && t.coefficient == -1; // a vector, turned
-        if (lane && (t.atoms.size() > 1 || t.coefficient != 1)) out.cost += backwards ? 2 : 16;
+        if (lane && (t.atoms.size() > 1 || t.coefficient != 1))
+          out.cost += backwards ? threshold::backwards : threshold::dearAccess;
         if (a->op != Op::Range && a->op != Op::Dim && on[a].lane) out.cost += gatherCost(t, a);
       }
   }
 
   void count(UOpRef n) {
-    auto isSmall = [](DType t) { return isFloat(t) && byteSize(t) < 4; };
+    auto isSmall = [](DType t) { return isFloat(t) && byteSize(t) < threshold::wideElement; };
     bool converts = n->op == Op::Cast && (isSmall(n->dtype) || isSmall(n->src[0]->dtype));
     bool divides = (n->op == Op::FloorDiv || n->op == Op::Mod) && !isFloat(n->dtype);
     StepOps one{std::max(1u, byteSize(n->dtype)),
@@ -215,12 +215,11 @@ bool AccessSummary::sharesPlaces() const {
 }
 
 unsigned AccessSummary::statements(unsigned lanes, unsigned vectorBytes) const {
-  constexpr unsigned ofSmallFloat = 8;
   unsigned all = 0;
   for (const StepOps &o : ops) {
     unsigned vectors = llvm::divideCeil(lanes * o.bytes, vectorBytes);
     all += o.count * (o.kind == StepOps::Division     ? lanes
-                      : o.kind == StepOps::SmallFloat ? ofSmallFloat * vectors
+                      : o.kind == StepOps::SmallFloat ? threshold::ofSmallFloat * vectors
                                                       : vectors);
   }
   return all;

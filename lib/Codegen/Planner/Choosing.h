@@ -1,6 +1,7 @@
 //===- Choosing.h: what the files that choose and check plans share ---------===//
 #pragma once
 #include "KernelFacts.h"
+#include "Thresholds.h"
 
 namespace astra {
 
@@ -39,15 +40,16 @@ uint64_t passedBytes(const KernelSpec &spec);
 int64_t blocksOf(UOpRef contract);
 
 /// Whether so many elements of a result with strided access exceed the L3. What is read shares it unless results are
-/// stored non-temporally (2000^2 floats transposed on Zen 4, 16 MB: 2.2 ms, 0.85 so).
+/// stored non-temporally.
 inline bool exceedsL3(const Target &t, int64_t elements, unsigned bytes) {
   return elements > int64_t(t.l3Bytes / (storesLines(t) && bytes > 1 ? 2 * bytes : bytes));
 }
 
-/// Whether a result with strided access is stored non-temporally, where a vector is a line: a third of the L3 on (Zen
-/// 5, squares of 8 by 32 points, 1024^2 doubles 494 and 320 us; not so of 512^2, 52 and 52).
+/// Whether a result with strided access is stored non-temporally, where a vector is a line: from a part of the L3 on.
 inline bool isLargeTranspose(const Target &t, int64_t elements, unsigned bytes) {
-  return storesLines(t) && bytes >= 4 ? elements >= int64_t(t.l3Bytes / (3 * bytes)) : exceedsL3(t, elements, bytes);
+  return storesLines(t) && bytes >= threshold::wideElement
+             ? elements >= int64_t(t.l3Bytes / (threshold::largePart * bytes))
+             : exceedsL3(t, elements, bytes);
 }
 
 /// The kernel lowered as one element, each of whose memory dims is a loop of its own: `loops` has them, outermost

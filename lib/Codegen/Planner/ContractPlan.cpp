@@ -52,13 +52,11 @@ static uint64_t stepBytes(const KernelFacts &f, bool inB, int64_t along) {
 }
 
 /// The most rows of a tile along these labels. Of rows whose lines meet in one set of the L1 no more than it
-/// has ways: lines of more drive each other out from step to step (4 rows times a transposed 4096 x 4096, x86-64-v4,
-/// tiles of 14 of its rows 8.3 ms, of 8 3.8, of 4 5.5).
-static constexpr unsigned mostTile = 14;
+/// has ways: lines of more drive each other out from step to step.
 static unsigned tileRows(KernelFacts &f, const Target &target, bool inB, llvm::ArrayRef<int64_t> labels) {
-  if (!*target.name || labels.empty()) return mostTile;
+  if (!*target.name || labels.empty()) return threshold::tileRows;
   uint64_t step = stepBytes(f, inB, labels.back());
-  return step && step < unknownStep && step % pageBytes == 0 ? cacheWays : mostTile;
+  return step && step < unknownStep && step % pageBytes == 0 ? cacheWays : threshold::tileRows;
 }
 
 /// Columns and rows of the parts of a result, each of which has tiles of its own (Phases.h).
@@ -70,35 +68,38 @@ using Parts = llvm::ArrayRef<std::pair<int64_t, int64_t>>;
 /// left, the last tile begins earlier. `panel`: both operands lie in panels of so many elements, of which rows and
 /// columns of a tile are parts or multiples, so that each has one address; 0: they do not. `mostRows`: of the other
 /// operand's rows, whose lines may meet in one set of the L1. `columns`: the lanes' operand alone lies in panels of so
-/// many elements; the columns of a tile are parts or multiples, so that no line is read in part (197 rows times 768 x
-/// 3072 for x86-64-v3, 4 rows by 24 columns 10.3 ms, 6 by 16 9.8), but by narrow vectors of a panel or two and a part
-/// (24 and 40 columns: 4 rows by 24 columns take 0.6 to 0.9 of the time of 14 by 8).
+/// many elements; the columns of a tile are parts or multiples, so that no line is read in part, but by narrow vectors
+/// of a panel or two and a part.
 static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool moves, bool exceedsL2, bool spills,
-                       unsigned panel, unsigned mostRows, unsigned columns, unsigned mostVectors = 8,
-                       unsigned mostSums = ~0u) {
-  // Lines of a vector, and cycles of one from memory, between the L3's time and the memory's; from the second
-  // cache a line takes 4, also where rows that are apart use a part of it.
-  const double ofLine = double(t.vectorBytes) / lineBytes, arrival = 5 * ofLine, ofParts = 1.06;
-  auto near = [&](unsigned vectors) { return 4 * (panel ? vectors * ofLine : std::ceil(vectors * ofLine)); };
+                       unsigned panel, unsigned mostRows, unsigned columns,
+                       unsigned mostVectors = threshold::tileRowVectors, unsigned mostSums = ~0u) {
+  // Lines of a vector, and cycles of one from beyond the L2. A line from the L2 takes as long where rows that are apart
+  // use a part of it.
+  const double ofLine = double(t.vectorBytes) / lineBytes, arrival = threshold::tileFarLine * ofLine;
+  auto near = [&](unsigned vectors) {
+    return threshold::tileLine * (panel ? vectors * ofLine : std::ceil(vectors * ofLine));
+  };
   double best = 0;
   for (unsigned nv = 1; nv <= mostVectors; ++nv)
     for (unsigned rows = 1; rows <= mostRows; ++rows) {
-      if (nv > 6 && (rows > 1 || !exceedsL2)) continue; // 8 for one row from memory (a step of GPT-2 48.9 and 47.5 ms)
+      if (nv > threshold::tileVectors && (rows > 1 || !exceedsL2)) continue;
       if (nv * rows + nv + !t.fmaFromMemory > t.vectorRegisters) continue;
       int64_t wide = nv * w, n = parts[0].first;
       auto fits = [&](unsigned elements) { return !elements || wide % elements == 0 || elements % wide == 0; };
       if ((panel && panel % rows) || !fits(panel)) continue;
       if (nv * rows > mostSums) continue;
-      if (!fits(columns) && (n % columns == 0 || n > 3 * int64_t(columns) || t.vectorBytes == lineBytes)) continue;
+      if (!fits(columns) && (n % columns == 0 || n > threshold::tileFewPanels * columns || t.vectorBytes == lineBytes))
+        continue;
       // a tile's time a step: its fmas, or the latency of the chains when there are too few
-      // and a tenth more where a register is missing and values are read again
+      // and more where a register is missing and values are read again
       auto time = [&](unsigned vs, unsigned rs) {
-        double steps = std::max(vs * rs / 2.0, 4.0) + 0.1 * (vs + rs);
-        if (vs * rs + std::min(vs, rs) + 1 > t.vectorRegisters) steps *= 1.1;
+        double steps =
+            std::max(vs * rs / threshold::tileFmas, threshold::tileLatency) + threshold::tileLoad * (vs + rs);
+        if (vs * rs + std::min(vs, rs) + 1 > t.vectorRegisters) steps *= threshold::tileReload;
         return spills ? std::max(steps, near(vs)) : steps;
       };
       auto arriving = [&](unsigned vs, unsigned rs) {
-        return exceedsL2 ? std::max(time(vs, rs), arrival * vs) + 0.1 * time(vs, rs) : time(vs, rs);
+        return exceedsL2 ? std::max(time(vs, rs), arrival * vs) + threshold::tileLoad * time(vs, rs) : time(vs, rs);
       };
       auto ofPanel = [&](unsigned vs, int64_t m) {
         int64_t whole = moves && m >= rows ? llvm::divideCeil(m, rows) : m / rows,
@@ -112,28 +113,26 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool m
         cost += (n / wide) * ofPanel(nv, m) + (lastN ? ofPanel((lastN + w - 1) / w, m) : 0);
         useful += double(n) / w * m;
       }
-      if (!fits(columns)) cost *= ofParts;
+      if (!fits(columns)) cost *= threshold::tilePart;
       double score = useful / std::max(cost, 1e-9);
-      if (score > best * 1.0001) best = score, p.mr = rows, p.unroll = nv;
+      if (score > best * threshold::tileBetter) best = score, p.mr = rows, p.unroll = nv;
     }
   p.lanes = w;
 }
 
-/// Tiles of a short sum each row of which reads vectors of its own, as a depthwise convolution's. What rows share is
-/// the other operand's elements and what their taps overlap in, which stays in registers where the body is written out:
-/// so few sums, of rows that are neighbours.
-static constexpr uint64_t mostTaps = 64;
+// Tiles of a short sum each row of which reads vectors of its own, as a depthwise convolution's. What rows share is
+// the other operand's elements and what their taps overlap in, which stays in registers where the body is written out:
+// so few sums, of rows that are neighbours.
 
 unsigned astra::lanesThatMove(const Target &t, UOpRef n, unsigned width) {
   unsigned lanes = n->isConst() && n->hi < width ? llvm::bit_floor<uint64_t>(std::max<int64_t>(n->hi, 0)) : width;
   return storesLines(t) || lanes < 2 || n->lo < lanes ? 0 : lanes;
 }
 
-/// Lanes along the image, rows down it: enough sums to hide their latency, no more (3x3 of 14 x 14: 1.5 times the speed
-/// of one row, 7 x 7: 2.4 times). All columns in one pass where that is possible, since another reads lines again; the
-/// last of several narrow vectors begins earlier.
+/// Lanes along the image, rows down it: enough sums to hide their latency, no more. All columns in one pass where that
+/// is possible, since another reads lines again; the last of several narrow vectors begins earlier.
 static void chooseDown(KernelFacts &f, const Target &target, Plan &p) {
-  constexpr unsigned sums = 4, leastRows = 2, leastBytes = 16; // of a vector
+  constexpr unsigned sums = threshold::downSums, leastRows = 2;
   UOpRef r = f.root;
   auto outside = llvm::make_filter_range(f.out.layout.dims, [&](const MemoryDim &d) { return d.axis != p.nLabel; });
   auto n = r->shape[p.nLabel]->constIndex();
@@ -141,7 +140,7 @@ static void chooseDown(KernelFacts &f, const Target &target, Plan &p) {
   int64_t down = (--outside.end())->axis; // along which rows are neighbours
   if (!llvm::is_contained(innerLabels(*f.contract, p.nLabel), down) || r->shape[down]->lo < leastRows) return;
   unsigned lanes = movesLastVector(f.spec) ? lanesThatMove(target, r->shape[p.nLabel], p.lanes) : 0;
-  if (lanes * byteSize(r->dtype) >= leastBytes) p.lanes = lanes;
+  if (lanes * byteSize(r->dtype) >= threshold::leastVector) p.lanes = lanes;
   auto onePass = [&](unsigned vectors) {
     int64_t wide = int64_t(vectors) * p.lanes;
     return *n <= wide || *n % wide == 0;
@@ -157,10 +156,10 @@ static void chooseDown(KernelFacts &f, const Target &target, Plan &p) {
 
 /// Lanes along channels, rows along the image's own: as many as divide it, so that no tile goes over an edge. All
 /// channels of a pass stay in the L1 for the taps of the rows below, if all fits the L2; else a row of the
-/// image has all its channels first, in the order of memory (3x3 of 14 x 14: 1.5 times the speed, 7 x 7: 1.7 times).
+/// image has all its channels first, in the order of memory.
 static bool chooseAcross(KernelFacts &f, const Target &target, llvm::ArrayRef<int64_t> rows, bool otherFitsL2,
                          Plan &p) {
-  constexpr unsigned most = 7, least = 4;
+  constexpr unsigned most = threshold::acrossRows, least = threshold::acrossLeastRows;
   UOpRef r = f.root;
   auto length = r->shape[rows.back()]->constIndex(), n = r->shape[p.nLabel]->constIndex();
   if (!length || !n || *length < least) return false;
@@ -178,8 +177,7 @@ static bool chooseAcross(KernelFacts &f, const Target &target, llvm::ArrayRef<in
 }
 
 /// Whether the lanes' operand is worth a copy in fast memory: rows of it are far apart, many rows of the tile read it.
-/// The copy need not fit the L2: that its rows are neighbours is worth more (1.4 times the speed where it is
-/// two and a half times as large, 1.9 times where it is two thirds of it).
+/// The copy need not fit the L2: that its rows are neighbours is worth more.
 static void choosePackB(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
   UOpRef r = f.root;
   if (!unpackable(f.spec, *f.contract, laneInB, p).empty()) return;
@@ -190,14 +188,13 @@ static void choosePackB(KernelFacts &f, const Target &target, bool laneInB, Plan
   bool computed = llvm::none_of(f.spec.inputs, [&](const Placed &i) { return i.value == r->src[laneInB]; });
   int64_t width = int64_t(p.lanes) * p.unroll,
           most = computed ? f.spec.mostRows ? f.spec.mostRows : rows->hi : rows->lo, tiles = most / p.mr;
-  if (!k || !n || *k < 128 || *n < 2 * width || tiles < (computed ? 2 : 16)) return;
-  if (uint64_t(*k) * width * byteSize(r->dtype) > 3 * target.l2Bytes) return; // each worker has one
-  // Two items for each core; one where an item's copy would take about a tenth of its time.
-  constexpr int64_t manyTiles = 64, fewTiles = 16;
+  if (!k || !n || *k < threshold::packSteps || *n < 2 * width || tiles < (computed ? 2 : threshold::packTiles)) return;
+  if (uint64_t(*k) * width * byteSize(r->dtype) > partOfL2(target, threshold::packPart)) return; // each worker has one
+  // Two items for each core; one where an item's copy would take much of its time.
   int64_t columns = llvm::divideCeil(*n, width), parts = llvm::divideCeil(2 * target.cores, columns);
-  if (tiles / parts < manyTiles) parts = llvm::divideCeil(target.cores, columns);
-  parts = std::clamp<int64_t>(tiles / fewTiles, 1, parts);
-  p.packB = std::min<int64_t>(std::max<int64_t>(llvm::divideCeil(tiles, parts), fewTiles), 4096);
+  if (tiles / parts < threshold::packManyTiles) parts = llvm::divideCeil(target.cores, columns);
+  parts = std::clamp<int64_t>(tiles / threshold::packTiles, 1, parts);
+  p.packB = std::min<int64_t>(std::max<int64_t>(llvm::divideCeil(tiles, parts), threshold::packTiles), mostNumber);
 }
 
 /// Of a contract both of whose operands lie in panels, the elements of one; else 0.
@@ -214,14 +211,15 @@ static unsigned panelOfBoth(const KernelFacts &f) {
 }
 
 /// Where no operand is packed, or both are, and tiles would read the lanes' operand again and again from beyond the L2:
-/// all row labels in an item's tiles, and a long sum in parts, taken by the tiles in turn (171 to 237 GFLOP/s in
-/// x[2048, 128]^T y[2048, 512], 159 to 228 in a convolution of 512 channels, 7 x 7).
+/// all row labels in an item's tiles, and a long sum in parts, taken by the tiles in turn.
 static void chooseBlocking(KernelFacts &f, const Target &target, llvm::ArrayRef<int64_t> rows, bool laneInB,
                            uint64_t operandBytes, Plan &p) {
-  constexpr int64_t least = 4, most = 64;
+  constexpr int64_t least = threshold::blockLeastTiles, most = threshold::blockTiles;
   const uint64_t items = target.cores / 2; // each reads the other operand anew
   // Rows that lie far apart meet in few sets of the L2.
-  int64_t deep = stepBytes(f, laneInB, f.contract->kept + f.contract->reduced - 1) >= 2048 ? 256 : 512;
+  int64_t deep = stepBytes(f, laneInB, f.contract->kept + f.contract->reduced - 1) >= threshold::meetingBytes
+                     ? threshold::blockFarSteps
+                     : threshold::blockSteps;
   UOpRef r = f.root;
   bool thread = !*target.name, moves = movesLastTile(f.spec); // of a GPU, which has no cache of its own
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
@@ -244,13 +242,13 @@ static void chooseBlocking(KernelFacts &f, const Target &target, llvm::ArrayRef<
            all = product(llvm::seq(int64_t(0), f.contract->kept));
   // Of the other operand, a line a step.
   uint64_t width = uint64_t(p.lanes) * p.unroll, pass = steps * (width * byteSize(r->dtype) + lineBytes);
-  if (steps < 256 || std::max({steps, m, taps, n, all}) > large) return;
+  if (steps < threshold::blockFarSteps || std::max({steps, m, taps, n, all}) > large) return;
   Plan q = p;
   unsigned below = tileRows(f, target, !laneInB, rows); // one another
   q.mLabels.assign(rows.begin(), rows.end());
-  bool exceedsL2 = pass >= target.l2Bytes * 3 / 8;
+  bool exceedsL2 = pass >= partOfL2(target, threshold::blockPass);
   if (!exceedsL2) {
-    if (p.mLabels.size() == rows.size() || operandBytes <= target.l2Bytes / 2) return;
+    if (p.mLabels.size() == rows.size() || operandBytes <= partOfL2(target, threshold::blockOperand)) return;
     chooseTile(q, target, p.lanes, {{int64_t(n), int64_t(m)}}, moves, false, false, panel, below, 0);
     p = q;
     return;
@@ -262,18 +260,14 @@ static void chooseBlocking(KernelFacts &f, const Target &target, llvm::ArrayRef<
   q.mc = std::clamp<uint64_t>((tiles + parts - 1) / parts, std::min<uint64_t>(tiles, (least + taps - 1) / taps),
                               std::max<uint64_t>(most / taps, 1));
   q.kc = deep;
-  if (q.mc * taps >= least && q.mc * taps <= 4 * most) p = q;
+  if (q.mc * taps >= least && q.mc * taps <= least * most) p = q;
 }
 
 /// Tiles of rows that share a panel from beyond the L2, some steps of it at a time, so that all but the first read it
-/// from the L1. Two tiles, 32 steps (16 rows times packed weights of 64 MiB: 4.6 to 4.0 ms; 20: 5.0 to 4.5; 28: 6.1 to
-/// 6.2). Several, where the L2 does not hold a panel from one tile to the next, be it for its size (3x3 of
-/// 512 channels, 7 x 7, three layers in turn: 8.4 to 7.1 ms; not so of panels of 590 KB) or for that of the rows that
-/// pass in between (32 rows times weights of 64 MiB: 11.4 to 8.7 ms; where that cache has 2 MiB, 7.0 to 7.5; not so of
-/// 794 KB together). As long as there are items for some threads.
+/// from the L1. Two tiles; or several, where the L2 does not hold a panel from one tile to the next, be it for its size
+/// or for that of the rows that pass in between. As long as there are items for some threads.
 static void chooseShared(KernelFacts &f, const Target &target, int64_t rows, bool packed, bool exceedsL2, Plan &p) {
-  constexpr unsigned fewSteps = 32, steps = 128;
-  constexpr int64_t most = 20, mostTiles = 16, leastTiles = 3, fewTiles = 4, large = int64_t(1) << 20;
+  constexpr int64_t large = int64_t(1) << 20;
   UOpRef r = f.root;
   if (!*target.name || p.packB || p.mc || !packed || !exceedsL2 || !isFloat(r->dtype) || f.spec.follows ||
       !f.spec.followers.empty() || !f.contract->domain.empty() || !f.contract->outside.empty() ||
@@ -288,91 +282,83 @@ static void chooseShared(KernelFacts &f, const Target &target, int64_t rows, boo
     }
   uint64_t bytes = uint64_t(leastSteps(f.spec)) * byteSize(r->dtype), ofPanel = bytes * columns, ofRows = bytes * rows;
   // Rows that the L2 does not hold come from beyond it whatever the tiles do.
-  bool stays = ofPanel <= target.l2Bytes * 3 / 4 && (ofPanel + ofRows <= target.l2Bytes || ofRows > target.l2Bytes);
+  bool stays = ofPanel <= partOfL2(target, threshold::sharedPanel) &&
+               (ofPanel + ofRows <= target.l2Bytes || ofRows > target.l2Bytes);
   int64_t tiles = llvm::divideCeil(rows, p.mr),
           together = llvm::divideCeil(tiles, llvm::divideCeil(target.cores / 2, panels));
-  if (rows <= most && rows == 2 * int64_t(p.mr) && movesLastTile(f.spec))
-    p.mc = 2, p.kc = fewSteps;
-  else if (!stays && tiles <= mostTiles && together >= leastTiles)
-    p.mc = together, p.kc = together <= fewTiles ? fewSteps : steps;
+  if (rows <= threshold::pairRows && rows == 2 * int64_t(p.mr) && movesLastTile(f.spec))
+    p.mc = 2, p.kc = threshold::pairSteps;
+  else if (!stays && tiles <= threshold::sharedTiles && together >= threshold::sharedLeastTiles)
+    p.mc = together, p.kc = together <= threshold::sharedFewTiles ? threshold::pairSteps : threshold::sharedSteps;
 }
 
 /// Whether the L2 holds all panels of an operand beside what passes.
-static bool fitsL2(UOpRef panels, const Target &target) { return mostBytes(panels) <= target.l2Bytes * 5 / 8; }
+static bool fitsL2(UOpRef panels, const Target &target) {
+  return mostBytes(panels) <= partOfL2(target, threshold::panelsPart);
+}
 
-/// Whether a product's reads are prefetched: where they come from beyond the L2, and few tiles read the
-/// same (of many, the first one alone waits), or the lanes' operand has been copied, so that what is read after the
-/// sums is all (weight gradients of 3x3 convolutions of 64 channels at 56 x 56: 193 to 226 GFLOP/s; a product that is
-/// followed by the derivative of gelu: 12.5 to 10.4 ms; 8 rows times packed weights of 64 MiB: 5.0 to 3.9 ms). Where
-/// all columns of a tile of rows come before the next tile, and rows from beyond the L2, each tile waits for its own
-/// (1x1 convolutions of ResNet-50, 512 channels to 256 at 28 x 28: 1.50 to 1.19 ms). Not by the short steps of narrow
-/// vectors where other taps read the same: they fit the L2 then (3x3 of 256 channels, 14 x 14, for x86-64-v3: 2.8
-/// ms, 4.2 with prefetch).
+/// Whether a product's reads are prefetched: where they come from beyond the L2, and few tiles read the same (of many,
+/// the first one alone waits), or the lanes' operand has been copied, so that what is read after the sums is all. Where
+/// all columns of a tile of rows come before the next tile, and rows from beyond the L2, each tile waits for its own.
+/// Not by the short steps of narrow vectors where other taps read the same: they fit the L2 then.
 static void choosePrefetch(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
-  constexpr unsigned steps = 24, fewSteps = 8, leastTile = 8; // vectors
-  constexpr uint64_t fewTiles = 32, fewOfPanels = 64, large = uint64_t(1) << 40;
+  constexpr uint64_t large = uint64_t(1) << 40;
   UOpRef r = f.root;
   bool thread = !*target.name; // of a GPU
-  if (thread || !isFloat(r->dtype) || p.mr * p.unroll < leastTile) return;
+  if (thread || !isFloat(r->dtype) || p.mr * p.unroll < threshold::aheadTile) return;
   bool plain = llvm::any_of(f.spec.inputs, [&](const Placed &x) { return x.value == r->src[!laneInB]; });
   if (target.vectorBytes < lineBytes && !p.packB && (f.contract->reduced > 1 || !plain)) return;
   uint64_t read = f.readBytes, rows = 1;
   for (int64_t l : p.mLabels)
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
   bool packed = llvm::any_of(f.spec.inputs, [](const Placed &x) { return !x.layout.isPermuted(); });
-  if (p.rowBlock && !p.packB && fitsL2(r->src[laneInB], target) && mostBytes(r->src[!laneInB]) > target.l2Bytes / 2)
-    p.prefetch = fewSteps;
-  else if (read > target.l2Bytes && (p.packB || rows / p.mr <= (packed ? fewOfPanels : fewTiles)))
-    p.prefetch = steps;
+  if (p.rowBlock && !p.packB && fitsL2(r->src[laneInB], target) &&
+      mostBytes(r->src[!laneInB]) > partOfL2(target, threshold::blockOperand))
+    p.prefetch = threshold::aheadBandSteps;
+  else if (read > target.l2Bytes &&
+           (p.packB || rows / p.mr <= uint64_t(packed ? threshold::aheadPanelTiles : threshold::aheadTiles)))
+    p.prefetch = threshold::aheadSteps;
 }
 
 /// Whether tiles prefetch the next panel of a packed operand, which then comes while they compute: where a panel is
-/// read by three tiles or more, but not by so many that the time in which it comes is nothing. Wherever it is: it may
-/// be in the L2, but weights of a network seldom are, since those of all layers pass through it in between (197 x 768
-/// times 768 x 3072 of 40 matrices in turn: 6.7 and 6.0 ms).
+/// read by some tiles, but not by so many that the time in which it comes is nothing. Wherever it is: it may be in the
+/// L2, but weights of a network seldom are, since those of all layers pass through it in between.
 static void choosePanelPrefetch(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
-  constexpr int64_t longSum = 64;
-  constexpr uint64_t fewTiles = 3, fewOfAhead = 8, manyTiles = 64, large = uint64_t(1) << 40;
+  constexpr uint64_t large = uint64_t(1) << 40;
   UOpRef r = f.root, panels = r->src[laneInB];
   bool packed =
       llvm::any_of(f.spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
   if (!*target.name || !packed || p.packB || p.mc || (p.rowBlock && fitsL2(panels, target)) || f.spec.follows ||
       !f.spec.followers.empty())
     return;
-  if (leastSteps(f.spec) < longSum) return;
+  if (leastSteps(f.spec) < threshold::aheadSum) return;
   uint64_t rows = 1;
   for (int64_t l : p.mLabels) {
     if (!r->shape[l]->isConst()) return; // then nobody knows what a step's part is
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
   }
   uint64_t tiles = p.rowBlock ? p.rowBlock : llvm::divideCeil(rows, p.mr);
-  p.prefetchPanel = tiles >= fewTiles && tiles <= manyTiles;
+  p.prefetchPanel = tiles >= threshold::aheadLeastTiles && tiles <= threshold::aheadPanelTiles;
   // Of few tiles with narrow vectors each asks for much of the next panel, and to ask for its own ahead too is more
-  // than memory gives (16 rows times 4096 x 4096, x86-64-v3: 8.4 ms without, 10.7 with, on two threads 4.3 and 5.4).
-  // Not of many: a layer of 197 rows with weights from memory takes 1.3 times the time without.
-  if (p.prefetchPanel && tiles <= fewOfAhead && !storesLines(target)) p.prefetch = 0;
+  // than memory gives.
+  if (p.prefetchPanel && tiles <= threshold::aheadFewTiles && !storesLines(target)) p.prefetch = 0;
 }
 
 /// The order of items. By panels of columns, each worker reads some panels and all of the other operand; by rows, all
 /// panels and some rows of the other operand, which it has often written itself, as the same share of another kernel.
-/// So by rows where these are more bytes and panels lie side by side in memory (of two workers 1.5 times the speed in a
-/// 3x3 convolution of 128 channels, stride 2, at 56 x 56; 1.1 to 1.2 in x[8192, 64] times a constant [64, 256]): as
-/// many tiles as half of the L1 has the rows of, which then read a panel from there (1x1, 64 channels to 256,
-/// at 56 x 56, with a sum to add: one tile 972 us, ten 860). Where the L2 does not hold all panels, several
-/// tiles of a panel follow each other, and rows are to be twice as many bytes, since panels come from beyond the L2
-/// again for each of these bands (3x3, 128 channels to 256, at 56 x 56: 2 % slower). By rows too where sums are short
-/// and what is written is all, in the order of memory then (2000 x 2 times 2 x 2000: 1280 and 620 us, of 16 steps 2100
-/// and 1480).
+/// So by rows where these are more bytes and panels lie side by side in memory: as many tiles as half of the L1 has the
+/// rows of, which then read a panel from there. Where the L2 does not hold all panels, several tiles of a panel follow
+/// each other, and rows are to be twice as many bytes, since panels come from beyond the L2 again for each of these
+/// bands. By rows too where sums are short and what is written is all, in the order of memory then.
 static void chooseOrder(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
-  constexpr unsigned together = 16;
-  constexpr int64_t shortSum = 16;
   UOpRef r = f.root, panels = r->src[laneInB], other = r->src[!laneInB];
   bool packed =
       llvm::any_of(f.spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
   if (!*target.name || f.spec.follows || p.mc) return;
   if (r->shape[p.nLabel]->lo <= int64_t(p.lanes) * p.unroll) return; // one panel
   if (!packed && !p.packB) {
-    bool isShort = idxProduct(f.c, r->indices().slice(f.contract->kept, f.contract->reduced))->hi <= shortSum;
+    bool isShort =
+        idxProduct(f.c, r->indices().slice(f.contract->kept, f.contract->reduced))->hi <= threshold::orderSum;
     if (isShort && mostBytes(r) > target.l2Bytes && fitsL2(panels, target)) p.rowBlock = 1;
     return;
   }
@@ -384,31 +370,29 @@ static void chooseOrder(KernelFacts &f, const Target &target, bool laneInB, Plan
   for (int64_t l : p.mLabels) rows = llvm::SaturatingMultiply<uint64_t>(rows, std::max<int64_t>(r->shape[l]->lo, 1));
   uint64_t ofRow = std::max<uint64_t>(least / rows, 1), down = uint64_t(p.mr) * std::max(p.packB, 1u),
            ofItem = llvm::SaturatingMultiply(ofRow, down);
-  p.rowBlock = panelsFit ? std::clamp<uint64_t>(target.l1Bytes / 2 / ofItem, 1, together) : together;
+  p.rowBlock =
+      panelsFit ? std::clamp<uint64_t>(target.l1Bytes / 2 / ofItem, 1, threshold::orderTiles) : threshold::orderTiles;
 }
 
-/// A row times a matrix as it lies, from memory: as much of each of its rows as there are registers for sums (4096 x
-/// 4096 for x86-64-v4: 8 vectors 6.5 and 16 of them 5.2 ms, 2048 x 2048 1.01 and 0.63; for x86-64-v3 7 and 14: 12.7
-/// and 8.3, 1.6 and 1.1).
+/// A row times a matrix as it lies, from memory: as much of each of its rows as there are registers for sums.
 static void chooseWide(const Target &target, bool packed, bool exceedsL2, UOpRef n, Plan &p) {
-  const unsigned most = storesLines(target) ? 16 : target.vectorRegisters - 2, steps = storesLines(target) ? 8 : 0;
+  const unsigned most = storesLines(target) ? threshold::wideVectors : target.vectorRegisters - 2,
+                 steps = storesLines(target) ? threshold::wideAhead : 0;
   if (!*target.name || packed || !exceedsL2 || p.mr > 1 || p.packB || p.mc || n->lo < int64_t(2 * most * p.lanes))
     return;
   p.unroll = most, p.prefetch = steps;
 }
 
 /// Few rows, all of a tile: what bounds them is weights from memory, each of which is read once. Panels that lie a
-/// multiple of a page apart meet in one set of the L1: two of them at once, asked for a page before, of
-/// one row (4096 x 4096 on Zen 4, 8 vectors 2.26 and 1.86 ms; not so of 4100 x 4100, 2.00 and 2.47; a step of
-/// GPT-2 24.9 and 23.4, though weights that the L3 holds are slower so, 768 x 3072 112 and 124 us). Of two to
-/// four rows four, which the CPU asks for by itself (4 rows, 6 vectors asked for 2.74, two so 2.21, four 1.92; 2
-/// rows 2.05, 1.85).
+/// multiple of a page apart meet in one set of the L1: few of them at once, of one row asked for a page before, of more
+/// rows by the CPU itself.
 static void chooseStream(KernelFacts &f, const Target &target, bool packed, bool exceedsL2, int64_t rows, Plan &p) {
-  constexpr unsigned streams = 2, several = 4, steps = 64, most = 4; // vectors of a tile, lines, rows
   bool meets = uint64_t(leastSteps(f.spec)) * target.vectorBytes % pageBytes == 0;
-  if (!storesLines(target) || !packed || !exceedsL2 || !meets || !p.prefetch || rows > most || rows > p.mr) return;
-  p.unroll = std::min(p.unroll, rows == 1 ? streams : several);
-  p.prefetch = rows == 1 ? steps : 0;
+  if (!storesLines(target) || !packed || !exceedsL2 || !meets || !p.prefetch || rows > threshold::streamRows ||
+      rows > p.mr)
+    return;
+  p.unroll = std::min<int64_t>(p.unroll, rows == 1 ? threshold::streamVectors : threshold::streamRowVectors);
+  p.prefetch = rows == 1 ? threshold::streamAhead : 0;
 }
 
 /// Columns and rows of the parts of a result with windows.
@@ -460,9 +444,8 @@ bool astra::contractPlan(KernelFacts &f, const Target &target, Plan &p) {
       lanes = std::min<int64_t>(lanes, x.layout.dims.back().modulus);
   uint64_t operandBytes = mostBytes(r->src[laneInB]), otherBytes = mostBytes(r->src[!laneInB]);
   // A vector no wider than all columns: its masks, and the lines that it crosses, are fewer.
-  constexpr unsigned leastBytes = 16;
   if (auto n = r->shape[p.nLabel]->constIndex())
-    while (lanes * byteSize(r->dtype) > leastBytes && lanes / 2 >= std::max<int64_t>(*n, 1)) lanes /= 2;
+    while (lanes * byteSize(r->dtype) > threshold::leastVector && lanes / 2 >= std::max<int64_t>(*n, 1)) lanes /= 2;
   // Of columns that are copied for each item the rows that are left cost little.
   auto lanesIn = llvm::find_if(f.spec.inputs, [&](const Placed &x) { return x.value == r->src[laneInB]; });
   bool packed = lanesIn != f.spec.inputs.end() && !lanesIn->layout.isPermuted();
@@ -471,8 +454,9 @@ bool astra::contractPlan(KernelFacts &f, const Target &target, Plan &p) {
   bool exceedsL2 = operandBytes > target.l2Bytes;
   int64_t all = 1; // rows; where they are one tile, what exceeds the L2 is read once
   for (int64_t l : rows)
-    all = std::min<int64_t>(all * std::clamp<int64_t>(r->shape[l]->hi, 1, mostTile + 1), mostTile + 1);
-  bool once = exceedsL2 && all <= mostTile;
+    all = std::min(all * std::clamp<int64_t>(r->shape[l]->hi, 1, threshold::tileRows + 1), threshold::tileRows + 1);
+  bool once = exceedsL2 && all <= threshold::tileRows;
+  constexpr uint64_t mostTaps = threshold::mostTaps;
   uint64_t taps = 1;
   for (UOpRef e : llvm::drop_begin(r->indices(), f.contract->kept))
     taps = std::min(taps, mostTaps + 1) * (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : mostTaps + 1);
@@ -489,15 +473,16 @@ bool astra::contractPlan(KernelFacts &f, const Target &target, Plan &p) {
     for (int64_t l : mLabels) m *= std::max<int64_t>(r->shape[l]->hi, 1), fixed &= r->shape[l]->isConst();
     if (f.spec.mostRows) m = f.spec.mostRows, fixed = true;
     UOpRef n = r->shape[p.nLabel];
-    SmallVector<std::pair<int64_t, int64_t>, 4> parts{{n->isConst() ? n->hi : 4096, fixed ? m : 4096}};
-    unsigned mostVectors = 8;
+    SmallVector<std::pair<int64_t, int64_t>, 4> parts{{n->isConst() ? n->hi : mostNumber, fixed ? m : mostNumber}};
+    unsigned mostVectors = threshold::tileRowVectors;
     if (fixed && n->isConst() && hasParts) { // whose panels the L2 holds from one tile to the next
       uint64_t bytes = uint64_t(leastSteps(f.spec)) * lanes * byteSize(r->dtype);
-      mostVectors = std::clamp<uint64_t>(target.l2Bytes * 9 / 8 / std::max<uint64_t>(bytes, 1), 2, 8);
+      mostVectors =
+          std::clamp<uint64_t>(partOfL2(target, threshold::partsPanel) / std::max<uint64_t>(bytes, 1), 2, mostVectors);
       parts = sizesOfParts(f.c, r, p);
     }
     chooseTile(p, registers, lanes, parts, moves, exceedsL2, false, panelOfBoth(f),
-               once ? mostTile : tileRows(f, target, !laneInB, mLabels), columns, mostVectors, mostSums);
+               once ? threshold::tileRows : tileRows(f, target, !laneInB, mLabels), columns, mostVectors, mostSums);
     if (target.tiles && f.contract->unit && llvm::StringRef(f.contract->unit->text) == "amx32" &&
         lanes == 16) // four tiles of sums, or fewer
       p.mr = m >= 32 ? 32 : m >= 16 ? 16 : std::max<int64_t>(m, 1), p.unroll = parts[0].first >= 32 ? 2 : 1;
@@ -512,8 +497,7 @@ bool astra::contractPlan(KernelFacts &f, const Target &target, Plan &p) {
   if (isShort && alsoInOther && !ofBlocks && chooseAcross(f, target, rows, otherBytes <= target.l2Bytes, p))
     return true;
   // As many row labels as can be walked as one index without dividing in addresses; else the innermost alone. All of
-  // them where parts are small: each reads the weights of its taps anew (960 to 256 channels, 3x3, dilation 12, 28 x
-  // 28: 29 and 24 ms).
+  // them where parts are small: each reads the weights of its taps anew.
   unsigned least = ~0u;
   Plan chosen = p;
   for (size_t k = 1; k <= rows.size(); ++k) {

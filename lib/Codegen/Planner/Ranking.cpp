@@ -26,17 +26,16 @@ static std::optional<int64_t> middle(UOpRef dim) {
 }
 
 Plan astra::cheapest(KernelFacts &f, const Target &target, const Plan &p) {
-  constexpr double worth = 0.8;    // of the cost: a plan that costs more than this part of it is not sure to be faster
-  constexpr size_t longer = 2;     // times the code, for which a C compiler takes longer
-  constexpr size_t muchCode = 320; // nodes: each candidate of such a kernel takes milliseconds
   std::optional<PlanCost> own = f.cost(p, target, middle);
-  if (!own || own->nodes > muchCode || own->cost.least() >= worth * own->cost.total()) return p;
+  if (!own || own->nodes > threshold::muchCode || own->cost.least() >= threshold::worthCost * own->cost.total())
+    return p;
   int64_t items = std::min<int64_t>(own->items, target.cores);
   Plan best = p;
-  double least = worth * own->cost.total();
+  double least = threshold::worthCost * own->cost.total();
   for (const Plan &other : candidates(f.spec, p, target, CandidatesFor::Ranking)) {
     std::optional<PlanCost> cost = f.cost(other, target, middle);
-    if (!cost || cost->items < items || cost->nodes > longer * own->nodes || cost->cost.total() >= least) continue;
+    if (!cost || cost->items < items || cost->nodes > threshold::longerCode * own->nodes || cost->cost.total() >= least)
+      continue;
     least = cost->cost.total(), best = other;
   }
   return best;

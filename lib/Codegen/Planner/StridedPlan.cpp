@@ -26,44 +26,37 @@ static bool isWhole(UOpRef line, unsigned lanes) {
 }
 
 /// Lanes of an in-register transpose: a vector, or a cache line of floats where a vector is less and the result's lines
-/// are whole ones: half a line is written twice, and is gone between where lines lie a power of two apart (512^2
-/// doubles transposed for x86-64-v3 0.30 and 0.13 ms, 1024^2 floats 0.77 and 0.44, 1024 x 784 the same; 1024^2 halves,
-/// whose 32 lanes are read from 64 KiB, 0.52 and 0.83).
+/// are whole ones: half a line is written twice, and is gone between where lines lie a power of two apart.
 static unsigned transposeLanes(const Target &target, UOpRef line, unsigned width, unsigned bytes) {
-  return !storesLines(target) && bytes >= 4 && isWhole(line, lineBytes / bytes) ? lineBytes / bytes : width;
+  return !storesLines(target) && bytes >= threshold::wideElement && isWhole(line, lineBytes / bytes) ? lineBytes / bytes
+                                                                                                     : width;
 }
 
 /// In-register transposes of what no cache holds. Where a vector is a line, squares whose results are written by
-/// non-temporal stores: of elements of 8 bytes and of what is not much larger than the caches whole squares, 32 or 64
-/// points by a vector (Zen 5, 8 by 64 and by 32 points, doubles: 2048^2 transposed 2.6 and 2.1 ms, 256^3 [1, 2, 0] 10.4
-/// and 7.7), of others few points at once, in items of many (Zen 4, a point at a time, squares of 8 by 64 points and of
-/// 4 by 256, floats: 4096^2 transposed 13.7, 9.7 and 6.8 ms, 256^3 [2, 0, 1] 16.8, 11.4 and 7.9, a rotation of 16^6
-/// 11.2, 5.6 and 4.9). Where it is less, two lines of a result are written at once if that reads near, from lines that
-/// are read to their ends if they are not long (256^3 floats, [2, 0, 1], for x86-64-v3, items of 64 and 256 points:
-/// 25.8 and 19.7 ms); else items have more points (x86-64-v3, points of 64 one after another and squares of 256: 4096^2
-/// transposed 21.7 and 15.9 ms, 8192 x 2048 25.5 and 18.9, 64^4 [2, 3, 0, 1] 20.1 and 15.5, 3000 x 5000 24.4 and 16.4).
+/// non-temporal stores: of elements of 8 bytes and of what is not much larger than the caches whole squares, of others
+/// few points at once, in items of many. Where it is less, two lines of a result are written at once if that reads
+/// near, from lines that are read to their ends if they are not long; else items have more points.
 static void chooseLarge(KernelFacts &f, const Target &target, UOpRef in, UOpRef around, unsigned bytes, bool exceeds,
                         Plan &p) {
-  constexpr unsigned most = 256, some = 64, fewer = 32; // points of an item
   Plan single = p;
-  single.unroll = 1, single.mapTile = pointsOf(around, some, 1);
+  single.unroll = 1, single.mapTile = pointsOf(around, threshold::itemPoints, 1);
   if (storesLines(target)) {
-    constexpr unsigned once = 4;
-    if (bytes >= 8 || !exceeds) {
-      p.mapTile = pointsOf(around, exceeds ? some : fewer, p.unroll);
+    if (bytes > threshold::wideElement || !exceeds) {
+      p.mapTile = pointsOf(around, exceeds ? threshold::itemPoints : threshold::wholePoints, p.unroll);
       return;
     }
-    p.unroll = std::min(p.unroll, once), p.mapTile = pointsOf(around, most, p.unroll);
-    if (bytes == 1) p = single; // 64 lanes (256^3 bytes [2, 1, 0]: 15.3 ms, 11.1 so)
+    p.unroll = std::min<int64_t>(p.unroll, threshold::fewPoints);
+    p.mapTile = pointsOf(around, threshold::manyPoints, p.unroll);
+    if (bytes == 1) p = single; // 64 lanes
     return;
   }
   single.lanes = 2 * lineBytes / bytes;
   if (isWhole(in, single.lanes) && f.under(single).readsNear(target.l1Bytes / (2 * lineBytes))) {
-    if (around->isConst() && around->hi <= most) single.mapTile = around->hi;
+    if (around->isConst() && around->hi <= threshold::manyPoints) single.mapTile = around->hi;
     p = single;
     return;
   }
-  p.mapTile = pointsOf(around, most, p.unroll);
+  p.mapTile = pointsOf(around, threshold::manyPoints, p.unroll);
 }
 
 /// The memory dims outside of the merged ones along which what is read is one run of memory, at least so long, the
@@ -99,20 +92,19 @@ static llvm::SmallVector<int64_t, 2> dimsOfRun(KernelFacts &f, unsigned merge, i
 }
 
 /// Strided access to an operand: squares of vectors, transposed in registers: in a quarter of them, or in half where
-/// little else is computed. Where some loop goes along it, or dims that do become the innermost of the points (2^13
-/// doubles, axes of two reversed, 10.5 and 3.0 us; 16^3 x 32^3 [3, 2, 4, 1, 5, 0], 88 and 72 ms). An item reads one
-/// line, or two, to their ends (Zen 5, 64 points and 16, doubles: 256^2 transposed 34 and 13 us).
+/// little else is computed. Where some loop goes along it, or dims that do become the innermost of the points. An item
+/// reads one line, or two, to their ends.
 bool astra::chooseRegisterTranspose(KernelFacts &f, const Target &target, Plan &p) {
-  constexpr unsigned most = 64, fewest = 4;    // points of an item; points at once, where they are fewer than lanes
-  constexpr int64_t longRun = 256, fewOps = 2; // those of a NaN that becomes canonical
   unsigned bytes = std::max(1u, byteSize(f.out.value->dtype)), width = target.vectorBytes / bytes;
   if (!*target.name || width < 2) return false;
   int64_t elements = idxProduct(f.c, f.extents)->lo;
   bool large = isLargeTranspose(target, elements, bytes), exceeds = exceedsL3(target, elements, bytes);
-  bool copies = bytes >= 4 && llvm::count_if(topoSort(f.out.value), [](UOpRef n) {
-                                return has(n->op, Elementwise) && !n->isIndex();
-                              }) <= fewOps;
-  unsigned item = bytes < 4 ? most : storesLines(target) ? 16 : lineBytes / bytes;
+  bool copies = bytes >= threshold::wideElement && llvm::count_if(topoSort(f.out.value), [](UOpRef n) {
+                                                     return has(n->op, Elementwise) && !n->isIndex();
+                                                   }) <= threshold::copyOps;
+  unsigned item = bytes < threshold::wideElement ? threshold::itemPoints
+                  : storesLines(target)          ? threshold::linePoints
+                                                 : lineBytes / bytes;
   // Points in the order of memory, if they can be.
   for (bool reorders : {false, true})
     for (size_t k = 1; k < f.extents.size(); ++k) {
@@ -120,10 +112,10 @@ bool astra::chooseRegisterTranspose(KernelFacts &f, const Target &target, Plan &
       if (in->hi < width) continue;
       Plan tiled = p;
       tiled.merge = k, tiled.lanes = transposeLanes(target, in, width, bytes);
-      auto run = dimsOfRun(f, k, large ? longRun : item);
+      auto run = dimsOfRun(f, k, large ? threshold::longRun : item);
       if (reorders && run.empty()) continue;
       if (reorders) tiled.points = run;
-      unsigned least = std::min(width, fewest),
+      unsigned least = std::min<int64_t>(width, threshold::fewestLanes),
                first = std::min(width, target.vectorRegisters / (copies && storesLines(target) ? 2 : 4));
       for (unsigned u = first; u >= least && around->isConst(); u /= 2)
         if (around->hi % u == 0) { // no point is left over
@@ -133,7 +125,7 @@ bool astra::chooseRegisterTranspose(KernelFacts &f, const Target &target, Plan &
       for (unsigned u = first; u >= least; u /= 2) {
         if (around->hi < u) continue;
         tiled.unroll = u, tiled.mapTile = std::max(item, u);
-        if (bytes < 4 || around->hi < item) tiled.mapTile = pointsOf(around, tiled.mapTile, u);
+        if (bytes < threshold::wideElement || around->hi < item) tiled.mapTile = pointsOf(around, tiled.mapTile, u);
         if (!f.under(tiled).transposesInRegisters(false)) continue;
         p = tiled;
         if (!large) return true;
@@ -147,19 +139,15 @@ bool astra::chooseRegisterTranspose(KernelFacts &f, const Target &target, Plan &
 }
 
 /// Lines of a few elements, less than a vector, with strided access, as an image's colours from planes of them: one
-/// element after another, in a loop over lines, in which a C compiler sees runs to interleave (f32, u8 and f16
-/// [n, 40000] transposed, n from 2 to 8, for x86-64-v4: 0.24 to 0.78, 0.13 to 0.27 and 0.17 to 0.52 of the time; of 12
-/// 1.4 to 2.9). As long as neighbours of a line are neighbours in what is read, without a division (a pixel shuffle by
-/// 2: 5 times the time), or thousands of them where no vector's lanes are whole lines (a batch of images of 3 colours:
-/// 0.3). The other way lines of which every third element of two bytes or less is read (u8 and f16 [40000, 3]
-/// transposed 0.3 and 0.44).
+/// element after another, in a loop over lines, in which a C compiler sees runs to interleave. As long as neighbours of
+/// a line are neighbours in what is read, without a division, or thousands of them where no vector's lanes are whole
+/// lines. The other way lines of which every third element of two bytes or less is read.
 bool astra::chooseInterleaved(KernelFacts &f, const Target &target, Plan &p) {
-  constexpr int64_t most = 8, leastRun = 64, longRun = 4096;
   UOpRef n = f.extents.back();
   int64_t bytes = std::max(1u, byteSize(f.out.value->dtype)), width = target.vectorBytes / bytes;
-  bool few = f.extents.size() > 1 && n->isConst() && n->hi >= 2 && n->hi <= most && n->hi < width &&
-             f.extents[f.extents.size() - 2]->lo >= leastRun;
-  bool thirds = n->lo >= leastRun && bytes <= 2;
+  bool few = f.extents.size() > 1 && n->isConst() && n->hi >= 2 && n->hi <= threshold::interleaved && n->hi < width &&
+             f.extents[f.extents.size() - 2]->lo >= threshold::interleavedLines;
+  bool thirds = n->lo >= threshold::interleavedLines && bytes < threshold::wideElement;
   if (!*target.name || !(few || thirds)) return false;
   Plan lines = p;
   lines.merge = lines.lanes = lines.unroll = 1;
@@ -168,9 +156,12 @@ bool astra::chooseInterleaved(KernelFacts &f, const Target &target, Plan &p) {
     bool across = false, runs = false; // along a line; from line to line
     for (const AccessTerm &t : load.terms) switch (t.along) {
       case Along::Item: runs |= t.coefficient == 1; break;
-      case Along::ItemRemainder: runs |= t.coefficient == 1 && width % n->hi && t.modulus >= longRun; break;
+      case Along::ItemRemainder:
+        runs |= t.coefficient == 1 && width % n->hi && t.modulus >= threshold::interleavedRun;
+        break;
       case Along::Else: break;
-      default: across |= few ? std::abs(t.coefficient) > most : t.coefficient == 3;
+      default:
+        across |= few ? std::abs(t.coefficient) > threshold::interleaved : t.coefficient == threshold::everyThird;
       }
     if (!across || (few && !runs)) continue;
     p = lines;
@@ -179,10 +170,8 @@ bool astra::chooseInterleaved(KernelFacts &f, const Target &target, Plan &p) {
   return false;
 }
 
-/// A gather along the innermost axis: where the lanes lie is computed once for some rows (200 of 1000 columns, 1000
-/// rows, for x86-64-v4: 107 and 57 us).
+/// A gather along the innermost axis: where the lanes lie is computed once for some rows.
 void astra::chooseGather(KernelFacts &f, const Target &target, Plan &p) {
-  constexpr int64_t most = 64; // rows
   if (!*target.name || p.lanes < 2) return;
   for (unsigned k = p.merge; k > 0; --k) {
     UOpRef around = idxProduct(f.c, f.extents.drop_back(k)), line = idxProduct(f.c, f.extents.take_back(k));
@@ -192,7 +181,8 @@ void astra::chooseGather(KernelFacts &f, const Target &target, Plan &p) {
                     target.cores; // an item for each core
     if (rows < 2 || around->lo < 2) continue;
     Plan block = p;
-    block.merge = k, block.unroll = 1, block.mapTile = pointsOf(around, std::min<uint64_t>(most, rows), 1);
+    block.merge = k, block.unroll = 1,
+    block.mapTile = pointsOf(around, std::min<uint64_t>(threshold::itemPoints, rows), 1);
     if (!f.under(block).sharesPlaces()) continue;
     p = block;
     return;
@@ -211,37 +201,36 @@ int64_t astra::blocksOf(UOpRef r) {
 }
 
 /// Few long sums, as of two vectors: the blocks of a chain are lanes, which lie 512 elements apart, and whole lines of
-/// steps are taken together (10^6 floats for x86-64-v3: 1265 and 287 us), or half of them where a line is a vector: two
-/// squares of 16 by 16 are all registers of AVX-512 (10^5 floats 36.8 and 15.0 us).
+/// steps are taken together, or half of them where a line is a vector: two squares of 16 by 16 are all registers of
+/// AVX-512.
 void astra::chooseBlocks(KernelFacts &f, const Target &target, Plan &p) {
-  constexpr int64_t few = 16, rounds = 2; // results; vectors of blocks
-  constexpr unsigned half = 8;            // steps
   UOpRef r = f.root;
   int64_t lanes = target.vectorBytes / std::max(1u, byteSize(r->dtype));
-  if (!*target.name || r->op != Op::Contract || lanes < 4 || blocksOf(r) < rounds * lanes) return;
-  if (idxProduct(f.c, f.out.value->shape)->hi > few) return;
+  if (!*target.name || r->op != Op::Contract || lanes < threshold::fewestLanes ||
+      blocksOf(r) < threshold::blockRounds * lanes)
+    return;
+  if (idxProduct(f.c, f.out.value->shape)->hi > threshold::blockSums) return;
   Plan blocks = p;
   blocks.kind = PlanKind::Columns;
   blocks.lanes = blocks.unroll = 1;
   blocks.tail = 0;
   blocks.chainBlocks = lanes;
-  blocks.unrollK = std::min<unsigned>(storesLines(target) ? half : mostUnrollK, lineBytes / byteSize(r->dtype));
+  blocks.unrollK =
+      std::min<unsigned>(storesLines(target) ? threshold::blockLineSteps : mostUnrollK, lineBytes / byteSize(r->dtype));
   if (f.under(blocks).transposesInRegisters(true)) p = blocks;
 }
 
 /// A product by columns with strided access along its lanes, as of a matrix and a vector: some steps of the sum
-/// together, which are squares in registers then. Sixteen rows at once, so that the chains' latency is less than the
-/// squares take (1000 x 1000 for x86-64-v3: 324 us, 180 by one vector and 135 by two), but where their lines meet in
-/// one or two sets of the L1 (2048 x 2048: 1.62, 0.97 and 1.98 ms); of vectors of more than it has ways, eight rows
-/// (4096 x 4096 for x86-64-v4: 7.8 and 3.4 ms).
+/// together, which are squares in registers then. Several vectors of rows at once, so that the chains' latency is less
+/// than the squares take, but where their lines meet in one or two sets of the L1; of vectors of more than it has ways,
+/// as many rows as it has.
 void astra::chooseSteps(KernelFacts &f, const Target &target, UOpRef line, Plan &p) {
-  constexpr unsigned together = 16, meeting = pageBytes / 2; // rows; bytes
-  if (!*target.name || f.root->op != Op::Contract || p.lanes < 4) return;
+  if (!*target.name || f.root->op != Op::Contract || p.lanes < threshold::fewestLanes) return;
   Plan steps = p;
   steps.unrollK = std::min(p.lanes, mostUnrollK);
   if (!f.under(steps).transposesInRegisters(true)) return;
   if (p.lanes > cacheWays && f.under(steps).bytesAcross() % pageBytes == 0) steps.lanes = steps.unrollK = cacheWays;
   p = steps;
-  if (line->lo >= 2 * int64_t(together) && f.under(p).bytesAcross() % meeting)
-    p.unroll = std::max(together / p.lanes, 1u);
+  if (line->lo >= 2 * threshold::stepRows && f.under(p).bytesAcross() % threshold::meetingBytes)
+    p.unroll = std::max<int64_t>(threshold::stepRows / p.lanes, 1);
 }
