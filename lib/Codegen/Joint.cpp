@@ -26,7 +26,7 @@ static UOpRef rowsRead(const KernelSpec &head, size_t k) {
 static SmallVector<int64_t, 4> rowLabels(const KernelSpec &spec, UOpRef rows, bool writes) {
   SmallVector<int64_t, 4> labels;
   if (spec.rootOp->op != Op::Contract) return labels;
-  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  const ContractSpec &s = *spec.contract;
   for (unsigned axis = 0; axis + 1 < rows->rank(); ++axis)
     labels.push_back(writes ? int64_t(axis) : (spec.rootOp->src[0] == rows ? s.a : s.b)[axis].terms[0].first);
   return labels;

@@ -67,8 +67,8 @@ static bool repeatsRows(UOpRef expand) {
 static bool areNeighbours(const KernelSpec &spec, UOpRef x, unsigned axis) {
   AxisOfView of = axisBehind(x, axis);
   if (of.axis < 0 || of.base->ntensors) return true;
-  auto p = llvm::find_if(spec.inputs, [&](const Placed &p) { return p.value == of.base; });
-  if (p == spec.inputs.end() || !p->layout.isPermuted()) return of.axis + 1 == int(of.base->rank());
+  const Placed *p = spec.input(of.base);
+  if (!p || !p->layout.isPermuted()) return of.axis + 1 == int(of.base->rank());
   return !p->layout.dims.empty() && p->layout.dims.back().axis == of.axis;
 }
 
@@ -77,8 +77,8 @@ static bool areNeighbours(const KernelSpec &spec, UOpRef x, unsigned axis) {
 static bool meetInCache(const KernelSpec &spec, UOpRef x, unsigned axis) {
   constexpr int64_t way = 4096, ways = 8;
   AxisOfView of = axisBehind(x, axis);
-  auto p = llvm::find_if(spec.inputs, [&](const Placed &p) { return p.value == of.base; });
-  if (of.axis < 0 || p == spec.inputs.end() || !p->layout.isRowMajor()) return false;
+  const Placed *p = spec.input(of.base);
+  if (of.axis < 0 || !p || !p->layout.isRowMajor()) return false;
   int64_t bytes = byteSize(of.base->dtype);
   for (UOpRef d : llvm::ArrayRef(p->allocated).drop_front(of.axis + 1)) {
     auto n = d->constIndex();

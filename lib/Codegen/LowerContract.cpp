@@ -95,7 +95,7 @@ void Lowering::block(const Phase &phase) {
   for (int64_t l : plan.mLabels) mExtents.push_back(kept[l]);
   for (unsigned l = 0; l < kept.size(); ++l)
     if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l))) batch.push_back(kept[l]);
-  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  const ContractSpec &s = *spec.contract;
   bool laneInB = hasLabel(s.b, plan.nLabel), inBoth = laneInB && hasLabel(s.a, plan.nLabel);
   UOpRef n = plan.nLabel < 0 ? num(1) : kept[plan.nLabel], m = idxProduct(c, mExtents);
   const int64_t chains = std::max(plan.split, 1u);
@@ -168,7 +168,7 @@ void Lowering::block(const Phase &phase) {
     values.warpGroups = {row, vector, lane, plan.mr, plan.unroll, plan.lanes};
     // The number of a line: labels of the batch in the order of the operand's memory, then rows or columns.
     auto side = [&](bool inB, UOpRef first, int64_t most, UOpRef all) {
-      const Placed &x = *llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.rootOp->src[inB]; });
+      const Placed &x = *spec.input(spec.rootOp->src[inB]);
       UOpRef line = num(0);
       for (const MemoryDim &d : x.layout.dims) {
         int64_t l = (inB ? s.b : s.a)[d.axis].terms[0].first;
@@ -256,7 +256,7 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
   SmallVector<int64_t, 2> inside;
   SmallVector<UOpRef, 4> inner, batch;
   SmallVector<UOpRef, 6> within;
-  if (spills) inside = innerLabels(llvm::cantFail(decodeContract(spec.rootOp->ints)), plan.nLabel);
+  if (spills) inside = innerLabels(*spec.contract, plan.nLabel);
   for (unsigned l = 0; l < kept.size(); ++l)
     if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l)))
       (llvm::is_contained(inside, int64_t(l)) ? inner : batch).push_back(kept[l]);
@@ -314,7 +314,7 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
   values.masked = columns.partial ? lane : nullptr;
   values.mask = columns.partial ? values.lt(n, kept[plan.nLabel]) : nullptr;
   values.column = columns.partial ? n : nullptr;
-  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  const ContractSpec &s = *spec.contract;
   bool inB = llvm::any_of(s.b, [&](const AffineForm &f) { return f.isLabel() && f.terms[0].first == plan.nLabel; });
   if (staged) values.panel = {inB, plan.nLabel, first, vector, lane, vectors, plan.lanes};
   int64_t width = int64_t(vectors) * plan.lanes;
@@ -340,7 +340,7 @@ llvm::SmallVector<int64_t, 2> astra::innerLabels(const ContractSpec &s, int64_t 
 
 int64_t astra::leastSteps(const KernelSpec &spec) {
   constexpr int64_t many = 1 << 20;
-  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  const ContractSpec &s = *spec.contract;
   int64_t steps = 1;
   for (UOpRef e : spec.rootOp->indices().slice(s.kept, s.reduced))
     steps = std::min(many, steps * std::clamp<int64_t>(e->lo, 0, many));

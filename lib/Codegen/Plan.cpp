@@ -222,7 +222,7 @@ public:
         anyLabel(p.kind == PlanKind::Contract && sums && p.mc && p.threads && spec.vectorIndex < 0),
         contracts(sums && p.kind == PlanKind::Contract && !p.threads),
         spills(p.kind == PlanKind::Columns && reduces && p.unrollK) {
-    if (p.kind == PlanKind::Contract && sums) s = llvm::cantFail(decodeContract(rootOp->ints));
+    if (p.kind == PlanKind::Contract && sums) s = *spec.contract;
   }
   std::string kind() const;
   std::string sizes() const;

@@ -82,7 +82,7 @@ UOpRef ValueAt::fromBlock(int64_t kc, int64_t points, UOpRef k, UOpRef own, unsi
   SmallVector<Way, 8> ways;
   constexpr int64_t large = 128; // results of a thread, whose registers hold four steps of its points too
   const bool staysAsItIs =
-      shared.lines || (shared.copied && !llvm::cantFail(decodeContract(spec.rootOp->ints)).unit &&
+      shared.lines || (shared.copied && !spec.contract->unit &&
                        shared.side[0].points * shared.side[1].points >= large * int64_t(shared.threads));
   for (int64_t lanes = std::max<int64_t>(16 / bytes, 1); lanes >= 1; lanes /= 2)
     for (bool alongPoints : {true, false})

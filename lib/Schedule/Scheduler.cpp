@@ -124,13 +124,14 @@ void Scheduler::realize(UOpRef v, UOpRef rootOp, const Place *destination, const
                          : slotBuffer(v->dtype, allocated, layout);
   spec.outputs.push_back({value, layout, allocated, std::move(begin)});
   spec.rootOp = rootOp ? closed.lookup(rootOp) : nullptr;
+  if (spec.rootOp && spec.rootOp->op == Op::Contract) spec.contract = llvm::cantFail(decodeContract(spec.rootOp->ints));
   spec.vectorIndex = lane;
   buffers.push_back(to);
 
   LaunchInstr launch;
   launch.buffers = buffers;
-  if (spec.rootOp && spec.rootOp->op == Op::Contract && lane >= 0) { // few rows at run time want another shape of tile
-    ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  if (spec.contract && lane >= 0) { // few rows at run time want another shape of tile
+    const ContractSpec &s = *spec.contract;
     UOpRef rows = c.index(1);
     for (int64_t l = 0; l < s.kept; ++l)
       if (l != lane) rows = idxMul(c, rows, spec.rootOp->shape[l]);

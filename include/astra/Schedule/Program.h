@@ -4,6 +4,7 @@
 //           lib/Bundle writes the programs.
 // Does not: know targets. Weight layouts are chosen here, once for all targets.
 #pragma once
+#include "astra/IR/Contract.h"
 #include "astra/IR/Module.h"
 #include "astra/Schedule/Layout.h"
 #include <optional>
@@ -34,7 +35,8 @@ UOpRef sumOfBlock(UOpRef contract);
 struct KernelSpec {
   std::string name;
   std::vector<Placed> inputs, outputs;
-  UOpRef rootOp = nullptr;  // the contract or reduce inside that decides the plan, or null
+  UOpRef rootOp = nullptr;              // the contract or reduce inside that decides the plan, or null
+  std::optional<ContractSpec> contract; // what a rootOp that is one says
   int64_t vectorIndex = -1; // of a contract: the kept label along which the layouts let vector lanes run, or -1
   int64_t mostRows =
       0; // of a contract: this variant runs only when the row labels have at most so many points; 0: any number
@@ -51,6 +53,18 @@ struct KernelSpec {
   std::vector<std::pair<UOpRef, UOpRef>> grid;
   bool follows = false;      // it is one of those: on a CPU it has no items
   std::vector<UOpRef> known; // of dims, wherever it is launched: none of these is negative (Known.cpp)
+
+  /// Where a value lies among the inputs, or null: it is computed in the kernel.
+  const Placed *input(UOpRef value) const {
+    for (const Placed &in : inputs)
+      if (in.value == value) return &in;
+    return nullptr;
+  }
+  /// Whether a value is an input that lies in panels.
+  bool isPacked(UOpRef value) const {
+    const Placed *in = input(value);
+    return in && !in->layout.isPermuted();
+  }
 };
 
 struct Follower {

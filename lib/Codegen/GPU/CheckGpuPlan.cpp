@@ -15,7 +15,7 @@ static constexpr unsigned mostStages = 8; // of a ring
 static constexpr unsigned mostTiles = 64; // of a block
 
 std::string astra::unsharable(const KernelSpec &spec, const Plan &p, const GpuTarget &t) {
-  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  const ContractSpec &s = *spec.contract;
   for (const auto *forms : {&s.a, &s.b})
     for (const AffineForm &f : *forms)
       if (f.divisor != 1) return "an index is divided";
@@ -35,7 +35,7 @@ std::string astra::unsharable(const KernelSpec &spec, const Plan &p, const GpuTa
 /// Whether both operands are lines along the sum, of labels as the tile walks them, for the warp groups of a GPU; else
 /// what they lack.
 std::string astra::unfitForGroups(const KernelSpec &spec, const Plan &p, const GpuTarget &t) {
-  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  const ContractSpec &s = *spec.contract;
   if (!s.unit || warpGroupType(t, {s.unit, s.inputs, 0}).empty())
     return std::string("warp groups of ") + t.name + " do no step of this sum";
   if (!s.domain.empty() || !s.outside.empty() || spec.inPlace || spec.mostRows ||
@@ -51,8 +51,8 @@ std::string astra::unfitForGroups(const KernelSpec &spec, const Plan &p, const G
   for (bool inB : {false, true}) {
     const auto &forms = inB ? s.b : s.a;
     UOpRef x = spec.rootOp->src[inB];
-    auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
-    if (in == spec.inputs.end() || !in->begin.empty() || !in->layout.isPermuted() ||
+    const Placed *in = spec.input(x);
+    if (!in || !in->begin.empty() || !in->layout.isPermuted() ||
         llvm::ArrayRef(in->allocated) != llvm::ArrayRef<UOpRef>(x->shape))
       return "an operand is computed where it is read";
     for (auto [form, extent] : llvm::zip_equal(forms, x->shape))
@@ -189,7 +189,7 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
     return why.empty() ? llvm::Error::success() : bad(found(&Plan::warpGroups) + " is not possible: " + why);
   }
   if (p.mc > p.threads) return bad(found(&Plan::mc) + "; a block has " + llvm::Twine(p.threads) + " threads");
-  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  const ContractSpec &s = *spec.contract;
   if (s.unit && (p.split || p.kc % (s.unit->block / matrixInputsInWord(s.inputs))))
     return bad(found(&Plan::kc) + " and " + found(&Plan::split) + "; a chain of " + s.unit->text +
                " is one thread's, its steps are whole in shared memory");

@@ -266,7 +266,7 @@ static bool product(Context &c, const KernelSpec &spec, const GpuTarget &target,
   bool byThread = p.kind == PlanKind::Contract;
   Plan shared = p;
   bool shares = shareOperands(c, spec, target, shared);
-  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  const ContractSpec &s = *spec.contract;
   bool inBoth = hasLabel(s.a, p.nLabel) && hasLabel(s.b, p.nLabel),
        oneRow = llvm::all_of(shared.mLabels, [&](int64_t l) { return spec.rootOp->shape[l]->hi <= 1; }),
        shortSum = likely(spec.rootOp->indices().slice(s.kept, s.reduced)) < longSum;
@@ -312,8 +312,8 @@ llvm::Expected<GpuKernel> astra::gpuKernel(Context &c, const KernelSpec &spec, c
   if (!l) return l.takeError();
   unsigned group = plan.mc || plan.transpose || plan.split ? plan.threads : plan.warp ? plan.lanes : 1;
   unsigned threads = plan.threads + (plan.warpGroups ? groupThreads : 0);
-  bool byLines = plan.mc && !plan.warpGroups && spec.rootOp && spec.rootOp->op == Op::Contract &&
-                 llvm::cantFail(decodeContract(spec.rootOp->ints)).unit && plan.lanes == 2; // mma.sync
+  bool byLines = plan.mc && !plan.warpGroups && spec.rootOp && spec.rootOp->op == Op::Contract && spec.contract->unit &&
+                 plan.lanes == 2; // mma.sync
   auto lines = byLines ? gpu::linesOf(c, *l, plan.kc) : llvm::DenseMap<UOpRef, unsigned>();
   GpuKernel out{spec.name, &storage,    std::move(*l),       threads,     group, plan.pipeline,
                 proved,    plan.stages, plan.spillSums != 0, plan.unrollK};

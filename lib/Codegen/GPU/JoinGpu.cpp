@@ -24,7 +24,7 @@ static constexpr uint64_t mostOwn = 64; // elements of a row that a thread keeps
 /// A product of the tile: lanes along the results' neighbours, `down` threads one below another along the rows.
 static Plan ofProduct(const KernelSpec &spec, int64_t rows, int64_t down, unsigned steps) {
   Plan p;
-  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  const ContractSpec &s = *spec.contract;
   p.kind = PlanKind::Contract, p.nLabel = spec.vectorIndex;
   p.lanes = vector, p.threads = blockThreads;
   const auto &lanesOperand = hasLabel(s.b, p.nLabel) ? s.b : s.a;
@@ -67,7 +67,7 @@ std::vector<Plan> astra::planJoined(const KernelSpec &spec, const GpuTarget &tar
       rowsOf(softmax).empty() || !writesRows(softmax))
     return {};
   for (const KernelSpec *k : {&spec, &last})
-    if (llvm::cantFail(decodeContract(k->rootOp->ints)).unit) return {};
+    if (k->contract->unit) return {};
   Plan middle = ofRows(target, columns);
   if (middle.width) {
     uint64_t each = llvm::alignTo(uint64_t(columns), uint64_t(middle.lanes) * middle.width) / middle.lanes;

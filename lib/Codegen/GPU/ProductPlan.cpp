@@ -28,7 +28,7 @@ class TileSearch {
 public:
   TileSearch(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &best) : target(target), best(best) {
     UOpRef r = spec.rootOp;
-    ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+    const ContractSpec &s = *spec.contract;
     bytes = std::max(1u, byteSize(r->dtype));
     if (best.nLabel >= 0) {
       n = likely(r->shape[best.nLabel]);
@@ -73,8 +73,8 @@ private:
       const auto &forms = inB ? s.b : s.a;
       if (forms.empty()) continue;
       UOpRef x = spec.rootOp->src[inB];
-      auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
-      int64_t last = in == spec.inputs.end() ? int64_t(forms.size()) - 1 : in->layout.dims.back().axis;
+      const Placed *in = spec.input(x);
+      int64_t last = in ? in->layout.dims.back().axis : int64_t(forms.size()) - 1;
       while (last > 0 && x->shape[last]->hi == 1) --last;
       if (hasLabel(forms[last], label)) return true;
     }
@@ -212,8 +212,8 @@ static void chooseGroupTile(const KernelSpec &spec, const ContractSpec &s, Plan 
 static bool columnsAreNeighbours(const KernelSpec &spec, const ContractSpec &s, const Plan &p,
                                  const GpuTarget &target) {
   bool inB = hasLabel(s.b, p.nLabel);
-  auto x = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.rootOp->src[inB]; });
-  if (x == spec.inputs.end() || x->layout.dims.empty()) return true; // computed on the way
+  const Placed *x = spec.input(spec.rootOp->src[inB]);
+  if (!x || x->layout.dims.empty()) return true; // computed on the way
   const AffineForm &last = (inB ? s.b : s.a)[x->layout.dims.back().axis];
   bool line = unitInstruction(target, {s.unit, s.inputs, 0})->form == UnitInstruction::Mma && last.isLabel() &&
               last.terms[0].first >= s.kept;
@@ -221,7 +221,7 @@ static bool columnsAreNeighbours(const KernelSpec &spec, const ContractSpec &s, 
 }
 
 bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
-  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  const ContractSpec &s = *spec.contract;
   const Placed &out = spec.outputs[0];
   p.kind = PlanKind::Contract;
   if (spec.vectorIndex < 0) { // along the output's neighbours

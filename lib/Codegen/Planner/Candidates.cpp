@@ -141,7 +141,7 @@ static bool holds(const Plan &p, const KernelSpec &spec, const Target &target) {
 
 /// The same tile along other rows: the innermost labels of the output's memory order that the lanes' operand lacks.
 static void otherRows(const KernelSpec &spec, const Plan &plan, std::vector<Plan> &out) {
-  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  const ContractSpec &s = *spec.contract;
   auto mentions = [](const auto &forms, int64_t label) {
     return llvm::any_of(forms, [&](const AffineForm &f) {
       return llvm::any_of(f.terms, [&](const auto &t) { return t.first == label; });

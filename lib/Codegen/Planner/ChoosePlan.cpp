@@ -180,8 +180,7 @@ static Plan chooseReduce(KernelFacts &f, const Target &target, Plan p, unsigned 
   }
   Plan windows = chooseWindows(f, target, p);
   // Rows of a few elements: one row after another, of which a C compiler makes vectors, but of halves.
-  bool isInput = llvm::any_of(f.spec.inputs, [&](const Placed &in) { return in.value == f.root->src[0]; });
-  bool isFew = isInput && r.axes.size() == 1 && length->isConst() && length->hi < fewByLanes &&
+  bool isFew = f.spec.input(f.root->src[0]) && r.axes.size() == 1 && length->isConst() && length->hi < fewByLanes &&
                !(isFloat(f.root->dtype) && byteSize(f.root->dtype) < threshold::wideElement);
   if (*target.name && !windows.tail && least >= threshold::dearAccess && isFew) windows.lanes = windows.unroll = 1;
   return windows;

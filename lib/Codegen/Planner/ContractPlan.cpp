@@ -14,9 +14,8 @@ using llvm::SmallVector;
 
 std::string astra::unpackable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p) {
   const auto &forms = laneInB ? s.b : s.a;
-  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.rootOp->src[laneInB]; });
-  bool computed = in == spec.inputs.end();
-  if (!computed && !in->layout.isPermuted()) return "the operand of the lanes is packed already";
+  const Placed *in = spec.input(spec.rootOp->src[laneInB]);
+  if (in && !in->layout.isPermuted()) return "the operand of the lanes is packed already";
   bool words = s.unit && spec.rootOp->indices()[s.kept + s.reduced - 1]->constIndex() == 1; // of a step: one
   if (s.reduced - words != 1 || !s.domain.empty()) return "the sum is not over one label without a domain";
   for (const AffineForm &f : forms)
@@ -40,8 +39,8 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
 static constexpr uint64_t unknownStep = uint64_t(1) << 40;
 static uint64_t stepBytes(const KernelFacts &f, bool inB, int64_t along) {
   UOpRef x = f.root->src[inB];
-  auto in = llvm::find_if(f.spec.inputs, [&](const Placed &i) { return i.value == x; });
-  if (in == f.spec.inputs.end() || !in->layout.isPermuted()) return unknownStep;
+  const Placed *in = f.spec.input(x);
+  if (!in || !in->layout.isPermuted()) return unknownStep;
   uint64_t step = 0, stride = byteSize(x->dtype);
   for (const MemoryDim &d : llvm::reverse(in->layout.dims)) {
     for (auto [label, k] : (inB ? f.contract->b : f.contract->a)[d.axis].terms)
@@ -185,7 +184,7 @@ static void choosePackB(KernelFacts &f, const Target &target, bool laneInB, Plan
   UOpRef rows = f.c.index(1);
   for (int64_t l : p.mLabels) rows = idxMul(f.c, rows, r->shape[l]);
   // An operand that is computed in the kernel gains from two tiles of rows on, also where only some calls have them.
-  bool computed = llvm::none_of(f.spec.inputs, [&](const Placed &i) { return i.value == r->src[laneInB]; });
+  bool computed = !f.spec.input(r->src[laneInB]);
   int64_t width = int64_t(p.lanes) * p.unroll,
           most = computed ? f.spec.mostRows ? f.spec.mostRows : rows->hi : rows->lo, tiles = most / p.mr;
   if (!k || !n || *k < threshold::packSteps || *n < 2 * width || tiles < (computed ? 2 : threshold::packTiles)) return;
@@ -202,9 +201,8 @@ static unsigned panelOfBoth(const KernelFacts &f) {
   unsigned least = 0;
   for (UOpRef x : f.root->src) {
     if (x->isIndex()) break;
-    auto in = llvm::find_if(f.spec.inputs, [&](const Placed &i) { return i.value == x; });
-    if (in == f.spec.inputs.end() || in->layout.isPermuted()) return 0;
-    unsigned elements = in->layout.dims.back().modulus;
+    if (!f.spec.isPacked(x)) return 0;
+    unsigned elements = f.spec.input(x)->layout.dims.back().modulus;
     least = least ? std::min(least, elements) : elements;
   }
   return least;
@@ -306,7 +304,7 @@ static void choosePrefetch(KernelFacts &f, const Target &target, bool laneInB, P
   UOpRef r = f.root;
   bool thread = !*target.name; // of a GPU
   if (thread || !isFloat(r->dtype) || p.mr * p.unroll < threshold::aheadTile) return;
-  bool plain = llvm::any_of(f.spec.inputs, [&](const Placed &x) { return x.value == r->src[!laneInB]; });
+  bool plain = f.spec.input(r->src[!laneInB]);
   if (target.vectorBytes < lineBytes && !p.packB && (f.contract->reduced > 1 || !plain)) return;
   uint64_t read = f.readBytes, rows = 1;
   for (int64_t l : p.mLabels)
@@ -326,8 +324,7 @@ static void choosePrefetch(KernelFacts &f, const Target &target, bool laneInB, P
 static void choosePanelPrefetch(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
   constexpr uint64_t large = uint64_t(1) << 40;
   UOpRef r = f.root, panels = r->src[laneInB];
-  bool packed =
-      llvm::any_of(f.spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
+  bool packed = f.spec.isPacked(panels);
   if (!*target.name || !packed || p.packB || p.mc || (p.rowBlock && fitsL2(panels, target)) || f.spec.follows ||
       !f.spec.followers.empty())
     return;
@@ -352,8 +349,7 @@ static void choosePanelPrefetch(KernelFacts &f, const Target &target, bool laneI
 /// bands. By rows too where sums are short and what is written is all, in the order of memory then.
 static void chooseOrder(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
   UOpRef r = f.root, panels = r->src[laneInB], other = r->src[!laneInB];
-  bool packed =
-      llvm::any_of(f.spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
+  bool packed = f.spec.isPacked(panels);
   if (!*target.name || f.spec.follows || p.mc) return;
   if (r->shape[p.nLabel]->lo <= int64_t(p.lanes) * p.unroll) return; // one panel
   if (!packed && !p.packB) {
@@ -411,8 +407,7 @@ static SmallVector<std::pair<int64_t, int64_t>, 4> sizesOfParts(Context &c, UOpR
 /// block's sum reads along the lanes, in the output's memory order; nothing of another.
 static std::optional<SmallVector<int64_t>> rowsOfBlocks(const KernelFacts &f, int64_t nLabel) {
   UOpRef block = sumOfBlock(f.root);
-  auto isInput = [&](const Placed &x) { return x.value == block; };
-  if (!block || llvm::any_of(f.spec.inputs, isInput)) return std::nullopt;
+  if (!block || f.spec.input(block)) return std::nullopt;
   ContractSpec inner = llvm::cantFail(decodeContract(block->ints));
   SmallVector<int64_t> axisOf(f.contract->kept +
                               f.contract->reduced); // of the block's result, which is no more than its labels
@@ -447,9 +442,8 @@ bool astra::contractPlan(KernelFacts &f, const Target &target, Plan &p) {
   if (auto n = r->shape[p.nLabel]->constIndex())
     while (lanes * byteSize(r->dtype) > threshold::leastVector && lanes / 2 >= std::max<int64_t>(*n, 1)) lanes /= 2;
   // Of columns that are copied for each item the rows that are left cost little.
-  auto lanesIn = llvm::find_if(f.spec.inputs, [&](const Placed &x) { return x.value == r->src[laneInB]; });
-  bool packed = lanesIn != f.spec.inputs.end() && !lanesIn->layout.isPermuted();
-  unsigned columns = packed ? lanesIn->layout.dims.back().modulus : 0;
+  bool packed = f.spec.isPacked(r->src[laneInB]);
+  unsigned columns = packed ? f.spec.input(r->src[laneInB])->layout.dims.back().modulus : 0;
   bool moves = *target.name && packed && movesLastTile(f.spec);
   bool exceedsL2 = operandBytes > target.l2Bytes;
   int64_t all = 1; // rows; where they are one tile, what exceeds the L2 is read once

@@ -15,10 +15,9 @@ uint64_t astra::mostBytes(UOpRef x) {
 }
 
 KernelFacts::KernelFacts(Context &c, const KernelSpec &spec)
-    : c(c), spec(spec), out(spec.outputs[0]), points(storedPoints(spec)), root(spec.rootOp),
+    : c(c), spec(spec), out(spec.outputs[0]), points(storedPoints(spec)), root(spec.rootOp), contract(spec.contract),
       laneBytes(std::max(1u, byteSize(points->dtype))), ops(0), readBytes(0) {
   if (out.layout.dims.size() && spec.grid.empty()) extents = memory = memoryExtents(c, out.layout, points->shape);
-  if (root && root->op == Op::Contract) contract = llvm::cantFail(decodeContract(root->ints));
   if (root && root->op == Op::Reduce) {
     reduce = llvm::cantFail(decodeReduce(root->ints));
     laneBytes = std::min(laneBytes, std::max(1u, byteSize(root->dtype)));
