@@ -308,7 +308,7 @@ Error Assembler::gpuCode(fmt::KernelT &out, const GpuPart &g, size_t i, bool hos
   if (host) entry->offset = g.host.image.offsets[i];
   if (Error e = set(entry->items, g.gpu.items[i])) return e;
   entry->scratch = exprs.constant(0);
-  entry->plan = g.gpu.kernels[i].plan;
+  entry->plan = text(g.gpu.kernels[i].plan);
   entry->gpu = std::make_unique<fmt::GpuCodeT>();
   fmt::GpuCodeT &t = *entry->gpu;
   t.symbol = launch.name;
@@ -335,7 +335,7 @@ Error Assembler::kernels() {
       entry->offset = k.offset;
       if (Error e = set(entry->items, k.items)) return e;
       entry->scratch = exprs.constant(k.scratch);
-      entry->plan = k.kernel.plan;
+      entry->plan = text(k.kernel.plan);
       out->code.push_back(std::move(entry));
     }
     for (const GpuPart &g : gpus)

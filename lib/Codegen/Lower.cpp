@@ -51,7 +51,7 @@ Kernel Lowering::kernel() {
   k.name = spec.name;
   k.sink = c.make(Op::Sink, stores);
   k.buffers = std::move(values.buffers);
-  k.plan = text(plan);
+  k.plan = plan;
   k.prefetch = plan.prefetch;
   k.nonTemporal = plan.nonTemporal;
   k.prefetchByItems = plan.kind == PlanKind::Rows;

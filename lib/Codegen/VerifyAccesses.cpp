@@ -198,8 +198,8 @@ private:
   }
 
   llvm::Error fail(UOpRef x, const llvm::Twine &what) {
-    return llvm::createStringError("internal error: kernel '" + llvm::Twine(k.name) + "', plan '" + k.plan + "': a " +
-                                   info(x->op).mnemonic + " " + what);
+    return llvm::createStringError("internal error: kernel '" + llvm::Twine(k.name) + "', plan '" + text(k.plan) +
+                                   "': a " + info(x->op).mnemonic + " " + what);
   }
   llvm::Error refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes, int64_t buffer, int64_t extent = 0);
   bool insideEverywhere(ArrayRef<UOpRef> below,

@@ -18,19 +18,18 @@ std::string astra::planList(ArrayRef<CompiledTarget> code, ArrayRef<GpuPart> gpu
   std::string out;
   for (const CompiledTarget &t : code) {
     out += std::string("target ") + t.target->name + "\n";
-    for (const CompiledKernel &k : t.kernels) out += k.kernel.name + ": " + k.kernel.plan + "\n";
+    for (const CompiledKernel &k : t.kernels) out += k.kernel.name + ": " + text(k.kernel.plan) + "\n";
   }
   for (const GpuPart &g : gpus) {
     out += std::string("target ") + g.gpu.target->name + "\n";
-    for (const Kernel &k : g.gpu.kernels) out += k.name + ": " + k.plan + "\n";
+    for (const Kernel &k : g.gpu.kernels) out += k.name + ": " + text(k.plan) + "\n";
   }
   return out;
 }
 
 /// The plans of all kernels of a target as a tuning has them.
 static void addTo(Tuning &out, const Schedule &s, const char *target, function_ref<const Kernel &(size_t)> kernel) {
-  for (auto [i, spec] : enumerate(s.kernels))
-    out[{contentHash(spec), target}] = {cantFail(parsePlan(kernel(i).plan)), ""};
+  for (auto [i, spec] : enumerate(s.kernels)) out[{contentHash(spec), target}] = {kernel(i).plan, ""};
 }
 
 /// How the warps of each kernel meet in memory, a line for each access; lines that are equal are one, with their
@@ -66,10 +65,10 @@ static Expected<std::string> costList(Context &c, const Module &m, const Schedul
     double all = 0;
     os << "target " << t.target->name << ", speeds of " << speedsOf(*t.target).name << "\n";
     for (auto [k, spec, at] : zip_equal(t.kernels, s.kernels, occasions)) {
-      os << k.kernel.name << ": " << k.kernel.plan << "\n";
+      os << k.kernel.name << ": " << text(k.kernel.plan) << "\n";
       Kernel whole = k.kernel;
       if (!spec.followers.empty()) // its code is that of tiles: the first kernel of the chain stands for all
-        whole = expandKernel(c, lowerKernel(c, spec, cantFail(parsePlan(whole.plan))));
+        whole = expandKernel(c, lowerKernel(c, spec, whole.plan));
       Expected<Linear> l = linearize(c, whole);
       if (!l) return l.takeError();
       auto cost = costOf(whole, *l, *t.target, [&, &at = at](UOpRef n) -> std::optional<int64_t> {
@@ -133,7 +132,7 @@ Expected<Compilation> astra::gpuText(Run &run, Context &c, const Schedule &s) {
   if (!kernels) return kernels.takeError();
   if (o.emit == "plan") {
     std::string list = std::string("target ") + o.gpu->name + "\n";
-    for (const Kernel &k : storage) list += k.name + ": " + k.plan + "\n";
+    for (const Kernel &k : storage) list += k.name + ": " + text(k.plan) + "\n";
     return asText(std::move(list));
   }
   if (o.emit == "accesses") return asText(accessList(*kernels, *o.gpu));

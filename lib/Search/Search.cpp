@@ -129,7 +129,7 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
       continue;
     }
     x.kernel = i, x.launches = occasions[i].launches, x.heuristic = choosePlan(c, spec, target);
-    x.first = x.best = llvm::cantFail(parsePlan(k.kernel.plan));
+    x.first = x.best = k.kernel.plan;
     x.before = x.after = seconds;
     x.mostNodes = topoSort(k.kernel.sink).size() + 2000;
     x.leastItems = std::min<int64_t>(*n, target.cores);

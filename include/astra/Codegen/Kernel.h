@@ -25,6 +25,7 @@
 // splat, stack and lanes, loads and stores of neighbouring lanes at a scalar index, and loops. Linearization (Linear.h)
 // puts that in order; the emitters print it.
 #pragma once
+#include "astra/Codegen/Plan.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/UOp.h"
 #include <optional>
@@ -55,7 +56,7 @@ struct Kernel {
   std::string name;
   UOpRef sink = nullptr;
   std::vector<KernelBuffer> buffers;            // buffer slot i of the UOps is argument i
-  std::string plan;                             // its text form
+  Plan plan;                                    // by which it was lowered
   unsigned prefetch = 0;                        // the plan's prefetch distance in steps (Plan.h)
   bool prefetchByItems = false;                 // steps are items, which are rows
   bool nonTemporal = false;                     // whole cache lines are written by non-temporal stores

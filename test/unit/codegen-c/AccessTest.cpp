@@ -26,7 +26,6 @@ struct Accesses : testing::Test {
   Kernel copy(UOpRef from, UOpRef to, UOpRef size, UOpRef gate = nullptr, UOpRef size1 = nullptr) {
     Kernel k;
     k.name = "copy";
-    k.plan = "none";
     k.buffers = {{DType::F32, true, false, size}, {DType::F32, false, true, size1 ? size1 : size}};
     auto buffer = [&](int64_t i) { return c.make(Op::Buffer, {k.buffers[i].elements}, {i}, {}, DType::F32); };
     UOpRef x = gate ? c.make(Op::Load, {buffer(0), gate, from}, {1}) : c.make(Op::Load, {buffer(0), from}, {1});
@@ -45,7 +44,8 @@ TEST_F(Accesses, WitnessesAreNamed) {
   UOpRef r = range(0, n);
   EXPECT_EQ(refusal(copy(r, r, n)), "");
   std::string s = refusal(copy(idxAdd(c, r, c.index(1)), r, n));
-  EXPECT_NE(s.find("internal error: kernel 'copy', plan 'none': a load of [r0 + 1], of buffer 0 is outside where"),
+  EXPECT_NE(s.find("internal error: kernel 'copy', plan 'map: merge 1; vector 1; unroll 1': a load of [r0 + 1], of "
+                   "buffer 0 is outside where"),
             std::string::npos)
       << s;
   s = refusal(copy(r, idxSub(c, r, c.index(1)), n));
@@ -100,7 +100,8 @@ TEST_F(Accesses, RangesAreReadInTheirLoops) {
     if (i.kind == InstKind::Write) i.uop = c.make(Op::Store, {i.uop->src[0], i.uop->src[1], inner}, {1});
   AccessCount count;
   EXPECT_EQ(llvm::toString(verifyAccesses(k, l, {}, count)),
-            "internal error: kernel 'copy', plan 'none': a store reads range 1 outside of its loop");
+            "internal error: kernel 'copy', plan 'map: merge 1; vector 1; unroll 1': a store reads range 1 outside of "
+            "its loop");
 }
 
 /// An index made at random of dims and ranges.

@@ -214,7 +214,7 @@ TEST_P(GpuAccesses, AreOfNeighbours) {
     unsigned seen = 0;
     for (const GpuAccess &a : gpuAccesses(k, *target)) {
       ++seen;
-      std::string where = k.kernel->plan + (a.write ? "\nwrite of " : "\nread of ") +
+      std::string where = text(k.kernel->plan) + (a.write ? "\nwrite of " : "\nread of ") +
                           (a.buffer < 0 ? "a shared array" : "buffer " + std::to_string(a.buffer)) + ", " +
                           std::to_string(a.loops) + " loops around, " + std::to_string(a.bytes) + " bytes a thread, " +
                           std::to_string(a.sectors) + " sectors";
@@ -222,7 +222,7 @@ TEST_P(GpuAccesses, AreOfNeighbours) {
       EXPECT_LE(a.conflict, 2u) << where;
     }
     EXPECT_GT(seen, 1u);
-    EXPECT_LE(longestFold(k), 1024) << k.kernel->plan;
+    EXPECT_LE(longestFold(k), 1024) << text(k.kernel->plan);
   }
 }
 
@@ -247,12 +247,12 @@ TEST(GpuAccesses, FewResultsHaveThreads) {
       GraphOnGpu g(shape.text, *target, /*build=*/false);
       ASSERT_EQ(g.wrong, "");
       for (const GpuKernel &k : g.kernels) {
-        Plan p = llvm::cantFail(parsePlan(k.kernel->plan));
+        Plan p = k.kernel->plan;
         if (p.kind != PlanKind::Contract) continue;
         int64_t items = itemCount(g.lowered->ctx(), k.kernel->sink)->hi, perBlock = k.threads / k.group;
         int64_t atLeast = target->warp == 32 ? w.blocks : (w.blocks + 1) / 2;
-        EXPECT_GE((items + perBlock - 1) / perBlock, atLeast) << w.name << ": " << k.kernel->plan;
-        EXPECT_GE(std::max(p.split, 1u), w.chains) << w.name << ": " << k.kernel->plan;
+        EXPECT_GE((items + perBlock - 1) / perBlock, atLeast) << w.name << ": " << text(k.kernel->plan);
+        EXPECT_GE(std::max(p.split, 1u), w.chains) << w.name << ": " << text(k.kernel->plan);
       }
     }
 }

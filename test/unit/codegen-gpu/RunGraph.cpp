@@ -95,7 +95,7 @@ int64_t astra::test::longestFold(const GpuKernel &k) {
 
 std::string GraphOnGpu::plans() const {
   std::string all;
-  for (const Kernel &k : storage) all += k.name + ": " + k.plan + "\n";
+  for (const Kernel &k : storage) all += k.name + ": " + text(k.plan) + "\n";
   return all;
 }
 

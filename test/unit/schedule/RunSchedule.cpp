@@ -35,7 +35,8 @@ llvm::Error ScheduleRun::launch(const LaunchInstr &l) {
       for (UOpRef d : s.dims) vector.push_back(value(d).value_or(0));
       return execute(v.kernel, views, vector, value(itemCount(m.ctx(), k.sink)).value_or(0));
     };
-    if (auto e = run()) return fail(s.kernels[v.kernel].name + " (" + k.plan + "): " + llvm::toString(std::move(e)));
+    if (auto e = run())
+      return fail(s.kernels[v.kernel].name + " (" + text(k.plan) + "): " + llvm::toString(std::move(e)));
     for (size_t i = 0; i < k.buffers.size(); ++i)
       if (k.buffers[i].write) std::copy(buffers[i].begin(), buffers[i].end(), storage[binding[l.buffers[i]]].begin());
     if (s.kernels[v.kernel].inPlace)
