@@ -39,21 +39,41 @@ static const char *const amxFlags[] = {
 static const char *const armFlags[] = {"--target=aarch64-unknown-linux-gnu", "-march=armv8-a"};
 
 static constexpr uint64_t KiB = 1024, MiB = 1024 * KiB;
+static constexpr Executor v3Core{.vectorBytes = 32,
+                                 .vectorRegisters = 16,
+                                 .maskedBytes = 4,
+                                 .l1Bytes = 32 * KiB,
+                                 .l2Bytes = 512 * KiB,
+                                 .l3Bytes = 8 * MiB},
+    v4Core{.vectorBytes = 64,
+           .vectorRegisters = 32,
+           .fmaFromMemory = true,
+           .maskedBytes = 1,
+           .l1Bytes = 32 * KiB,
+           .l2Bytes = 1024 * KiB,
+           .l3Bytes = 24 * MiB},
+    amxCore{.vectorBytes = 64,
+            .vectorRegisters = 32,
+            .fmaFromMemory = true,
+            .maskedBytes = 1,
+            .l1Bytes = 32 * KiB,
+            .l2Bytes = 1024 * KiB,
+            .l3Bytes = 24 * MiB,
+            .tiles = true},
+    armCore{.vectorBytes = 16,
+            .vectorRegisters = 32,
+            .maskedBytes = 16,
+            .l1Bytes = 64 * KiB,
+            .l2Bytes = 512 * KiB,
+            .l3Bytes = 8 * MiB};
 static const Target rows[] = {
-    // name, arch, rank, vector bytes, registers, fma from memory, scales in one, slow division, masked bytes, L1, L2,
-    // L3, cores, features, flags, on request
-    {"cpu:x86-64-v3", Arch::X86_64, 3, 32, 16, false, false, false, 4, 32 * KiB, 512 * KiB, 8 * MiB, 16, v3Features,
-     v3Flags},
-    {"cpu:x86-64-v4", Arch::X86_64, 4, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, 24 * MiB, 16, v4Features,
-     v4Flags},
-    {"cpu:x86-64-v4+avx512vnni", Arch::X86_64, 5, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, 24 * MiB, 16,
-     vnniFeatures, vnniFlags, true},
-    {"cpu:x86-64-v4+avx512bf16", Arch::X86_64, 6, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, 24 * MiB, 16,
-     bf16Features, bf16Flags, true},
-    {"cpu:x86-64-v4+amxbf16", Arch::X86_64, 7, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, 24 * MiB, 16,
-     amxFeatures, amxFlags, true, true},
-    {"cpu:aarch64", Arch::AArch64, 1, 16, 32, false, false, false, 16, 64 * KiB, 512 * KiB, 8 * MiB, 16, armFeatures,
-     armFlags},
+    // core, name, arch, rank, scales in one, slow division, features, flags, on request
+    {v3Core, "cpu:x86-64-v3", Arch::X86_64, 3, false, false, v3Features, v3Flags},
+    {v4Core, "cpu:x86-64-v4", Arch::X86_64, 4, true, true, v4Features, v4Flags},
+    {v4Core, "cpu:x86-64-v4+avx512vnni", Arch::X86_64, 5, true, true, vnniFeatures, vnniFlags, true},
+    {v4Core, "cpu:x86-64-v4+avx512bf16", Arch::X86_64, 6, true, true, bf16Features, bf16Flags, true},
+    {amxCore, "cpu:x86-64-v4+amxbf16", Arch::X86_64, 7, true, true, amxFeatures, amxFlags, true},
+    {armCore, "cpu:aarch64", Arch::AArch64, 1, false, false, armFeatures, armFlags},
 };
 
 llvm::ArrayRef<Target> astra::allTargets() { return rows; }

@@ -218,5 +218,7 @@ llvm::Error checkPlans(llvm::ArrayRef<KernelSpec> kernels, const Plans &plans,
 
 /// The heuristic choice for this kernel on this target.
 Plan choosePlan(Context &c, const KernelSpec &spec, const Target &target);
+/// The part of it that is rules, for what executes the kernel: of a thread, what a GPU's plan begins with.
+Plan choosePlanByRules(Context &c, const KernelSpec &spec, const Executor &executor);
 
 } // namespace astra

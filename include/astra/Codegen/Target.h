@@ -15,28 +15,35 @@ inline constexpr int64_t lineBytes = 64, cacheWays = 8;
 
 enum class Arch : uint8_t { X86_64, AArch64 };
 
-struct Target {
-  const char *name; // "cpu:x86-64-v3"
-  Arch arch;
-  unsigned rank;             // of several that a CPU can run, the highest is taken
-  unsigned vectorBytes;      // of the machine's widest register that is fast
-  unsigned vectorRegisters;  // architectural
-  bool fmaFromMemory;        // an fma can take a splat from memory without a register (x86 with EVEX)
-  bool scalesInOne;          // x * 2^n of f32 is one instruction (Scale.h)
-  bool slowDivision;         // of a vector of f32: a product with the reciprocal, mended, is faster (Helpers::quotient)
-  unsigned maskedBytes;      // elements of so many bytes or more are loaded and stored under a mask in one instruction
-  uint64_t l1Bytes, l2Bytes; // of a core
-  uint64_t l3Bytes;          // of the L3, what one bundle can hope for
-  unsigned cores;            // as many as a launch's items should keep at work, where it is large
-  llvm::ArrayRef<const char *> features; // names of Linux's /proc/cpuinfo that must be there
-  llvm::ArrayRef<const char *> clangFlags;
-  bool onRequest = false;        // compiled only where it is named
-  bool tiles = false;            // AMX: 16 rows of 16 sums are a register
-  const Target *level = nullptr; // of what is planned for a kind of core (tunedTarget)
+/// What executes the items of a kernel, as the planner sees it: a core of a CPU, or a thread of a GPU.
+struct Executor {
+  // Others run while it waits for memory; it has no tails, packs nothing and shares no cache that a plan is made for.
+  bool isThread = false;
+  unsigned vectorBytes;       // of the widest register that is fast
+  unsigned vectorRegisters;   // architectural
+  bool fmaFromMemory = false; // an fma can take a splat from memory without a register (x86 with EVEX)
+  unsigned maskedBytes;       // elements of so many bytes or more are loaded and stored under a mask at once
+  uint64_t l1Bytes, l2Bytes;  // of its own
+  uint64_t l3Bytes;           // of the L3, what one bundle can hope for
+  unsigned cores = 16;        // as many as a launch's items should keep at work, where it is large
+  bool tiles = false;         // AMX: 16 rows of 16 sums are a register
 };
 
 /// Whether a store writes a whole line of the caches at once: only such go past them.
-inline bool storesLines(const Target &t) { return t.vectorBytes >= lineBytes; }
+inline bool storesLines(const Executor &e) { return e.vectorBytes >= lineBytes; }
+
+/// What kernels are compiled for, and the core that they are planned for.
+struct Target : Executor {
+  const char *name; // "cpu:x86-64-v3"
+  Arch arch;
+  unsigned rank;     // of several that a CPU can run, the highest is taken
+  bool scalesInOne;  // x * 2^n of f32 is one instruction (Scale.h)
+  bool slowDivision; // of a vector of f32: a product with the reciprocal, mended, is faster (Helpers::quotient)
+  llvm::ArrayRef<const char *> features; // names of Linux's /proc/cpuinfo that must be there
+  llvm::ArrayRef<const char *> clangFlags;
+  bool onRequest = false;        // compiled only where it is named
+  const Target *level = nullptr; // of what is planned for a kind of core (tunedTarget)
+};
 
 /// The target of this name, or null. "LEVEL@CORE" is a level planned for one kind of core (tunedTarget).
 const Target *targetNamed(llvm::StringRef name);

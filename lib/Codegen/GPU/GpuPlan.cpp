@@ -28,8 +28,15 @@
 
 using namespace astra;
 
-/// A thread, as the planner for CPUs sees it.
-static const Target aThread{"", Arch::X86_64, 0, 16, 64, false, false, false, 16, 16 * 1024, 64 * 1024, 0, 16, {}, {}};
+/// A thread as the planner sees it, the same on all of these GPUs: 16 bytes are what it loads at once, 64 times that
+/// its registers. The caches are no chip's: what a tile is chosen by, as if more than 64 KiB came from far.
+static constexpr Executor aThread{.isThread = true,
+                                  .vectorBytes = 16,
+                                  .vectorRegisters = 64,
+                                  .maskedBytes = 16,
+                                  .l1Bytes = 16 * 1024,
+                                  .l2Bytes = 64 * 1024,
+                                  .l3Bytes = 0};
 
 constexpr int64_t units = 128; // that a launch should have a block for: of the large chips about so many
 
@@ -282,7 +289,7 @@ static bool product(Context &c, const KernelSpec &spec, const GpuTarget &target,
 }
 
 Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &target) {
-  Plan p = choosePlan(c, spec, aThread);
+  Plan p = choosePlanByRules(c, spec, aThread);
   if (!spec.grid.empty()) { // a program is a warp
     p.lanes = p.warp = target.warp, p.unroll = p.mr = 1;
     // What a program keeps its threads share: a block has one.
@@ -291,7 +298,6 @@ Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &t
     return p;
   }
   p.threads = 256;
-  p.packB = 0;
   if (product(c, spec, target, p)) return p;
   switch (p.kind) {
   case PlanKind::Map:

@@ -14,7 +14,7 @@ using namespace astra;
 
 /// Lanes of a line whose last vector begins earlier; 0: it is masked, or its last elements come one after another. Of
 /// elements that no mask is for, a short vector is not worth it.
-static unsigned movingLanes(const Target &target, UOpRef line, unsigned width, unsigned bytes) {
+static unsigned movingLanes(const Executor &target, UOpRef line, unsigned width, unsigned bytes) {
   unsigned lanes = lanesThatMove(target, line, width);
   return bytes < target.maskedBytes && lanes * bytes < threshold::leastVector ? 0 : lanes;
 }
@@ -22,7 +22,7 @@ static unsigned movingLanes(const Target &target, UOpRef line, unsigned width, u
 /// What a line shorter than a vector costs in the measure of AccessSummary::cost, beside whole vectors over several
 /// lines: of a map its steps, one for each last element where nothing masks it or begins earlier, for so much less than
 /// a vector.
-static unsigned tailWaste(const Target &target, UOpRef line, const Plan &p, unsigned width, unsigned bytes,
+static unsigned tailWaste(const Executor &target, UOpRef line, const Plan &p, unsigned width, unsigned bytes,
                           unsigned ops) {
   if (p.lanes >= width) return 0;
   if (p.kind != PlanKind::Map) return threshold::dearAccess;
@@ -34,12 +34,12 @@ static unsigned tailWaste(const Target &target, UOpRef line, const Plan &p, unsi
 
 /// Lines that are short and many are items: each is one place to compute where it lies, and has no scalar end. Where
 /// vectors are narrow the last one begins earlier.
-static void chooseTail(KernelFacts &f, const Target &target, Plan &p) {
+static void chooseTail(KernelFacts &f, const Executor &target, Plan &p) {
   bool isMap = p.kind == PlanKind::Map;
   const int64_t most = isMap ? threshold::longMapLine : threshold::longLine;
   unsigned bytes = f.laneBytes, width = std::max(1u, target.vectorBytes / bytes);
   UOpRef n = idxProduct(f.c, f.extents.take_back(p.merge)), lines = idxProduct(f.c, f.extents.drop_back(p.merge));
-  if (!*target.name || f.points != f.out.value || p.mapTile) return; // a thread of a GPU has none
+  if (target.isThread || f.points != f.out.value || p.mapTile) return; // a thread of a GPU has none
   if (n->hi < 2 || n->hi > most * width || lines->lo < threshold::fewestLines) return;
   Plan line = p;
   line.tail = tailMasked;
@@ -66,7 +66,7 @@ static void chooseTail(KernelFacts &f, const Target &target, Plan &p) {
 
 /// Sums over windows, by columns: a window's place is computed once for a line of the innermost dim, where that is
 /// vectors.
-static Plan chooseWindows(KernelFacts &f, const Target &target, Plan p) {
+static Plan chooseWindows(KernelFacts &f, const Executor &target, Plan p) {
   unsigned width = std::max(1u, target.vectorBytes / f.laneBytes);
   Plan line = p;
   line.merge = 1;
@@ -78,9 +78,9 @@ static Plan chooseWindows(KernelFacts &f, const Target &target, Plan p) {
 
 /// Lanes of a row's reduction; of few elements, where `n` of them are known, a part of them, since the last vector is
 /// masked and folded as a whole; of very few one, for several rows are what a C compiler makes vectors of.
-static unsigned rowLanes(KernelFacts &f, const Target &target, UOpRef n) {
+static unsigned rowLanes(KernelFacts &f, const Executor &target, UOpRef n) {
   unsigned lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(f.root->dtype))), mostLanes);
-  if (!*target.name || !n || !n->isConst() || n->hi >= threshold::partOfRow * lanes) return lanes;
+  if (target.isThread || !n || !n->isConst() || n->hi >= threshold::partOfRow * lanes) return lanes;
   if (n->hi < fewByLanes) return 1;
   return std::min<int64_t>(
       lanes, std::max<int64_t>(threshold::fewestLanes, llvm::bit_floor<uint64_t>(n->hi / threshold::partOfRow)));
@@ -90,7 +90,7 @@ static unsigned rowLanes(KernelFacts &f, const Target &target, UOpRef n) {
 /// Where no cache holds what is read all 64 lanes of a sum rest after each step, as no prefetcher follows rows 64
 /// apart. Where one does, lanes that stay in registers are faster. Minima, maxima and sums of integers have no lanes:
 /// rows go side by side there too, if they are a few lines. From memory as long as there are items for some threads.
-static bool chooseInOrder(KernelFacts &f, const Target &target, Plan &p) {
+static bool chooseInOrder(KernelFacts &f, const Executor &target, Plan &p) {
   const ReduceSpec &r = *f.reduce;
   unsigned inside = f.root->src[0]->rank() - 1 - r.axes[0];
   auto length = f.root->src[0]->shape[r.axes[0]]->constIndex();
@@ -99,7 +99,7 @@ static bool chooseInOrder(KernelFacts &f, const Target &target, Plan &p) {
   UOpRef n = idxProduct(f.c, f.extents.take_back(order.merge)),
          lines = idxProduct(f.c, f.extents.drop_back(order.merge));
   int64_t bytes = std::max(f.laneBytes, byteSize(f.root->dtype)), width = target.vectorBytes / bytes;
-  if (!*target.name || !n->isConst() || !length || *length < threshold::longColumns || width < 2) return false;
+  if (target.isThread || !n->isConst() || !length || *length < threshold::longColumns || width < 2) return false;
   bool sums = r.order == ReduceOrder::Lane64, far = f.readBytes > target.l3Bytes;
   int64_t vectors = llvm::divideCeil(n->hi, width);
   order.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
@@ -133,7 +133,7 @@ static bool chooseInOrder(KernelFacts &f, const Target &target, Plan &p) {
 /// asked for ahead. Of sums that a cache holds, whose 64 lanes are written out for every vector, a line alone, which is
 /// a third of the code too. Of a sum with fewer elements than lanes each is written out, so its vectors are a loop in
 /// place of copies, in the same order.
-static void chooseColumns(KernelFacts &f, const Target &target, Plan &p) {
+static void chooseColumns(KernelFacts &f, const Executor &target, Plan &p) {
   unsigned partBytes = threshold::columnsBytes, bytes = f.laneBytes, width = std::max(1u, target.vectorBytes / bytes);
   UOpRef n = idxProduct(f.c, f.extents.take_back(p.merge));
   if (chooseInOrder(f, target, p)) return;
@@ -153,13 +153,14 @@ static void chooseColumns(KernelFacts &f, const Target &target, Plan &p) {
   chooseTail(f, target, p);
   UOpRef length =
       f.reduce && f.reduce->order == ReduceOrder::Lane64 ? f.root->src[0]->shape[f.reduce->axes[0]] : nullptr;
-  if (*target.name && length && length->hi >= threshold::fewCopies && length->hi < sumLanes && p.unroll > 1 && !p.tail)
+  if (!target.isThread && length && length->hi >= threshold::fewCopies && length->hi < sumLanes && p.unroll > 1 &&
+      !p.tail)
     p.columnSteps = p.unroll, p.unroll = 1, p.prefetch = 0;
 }
 
 /// A reduction: by rows where that costs no more than `least`, what columns `p` cost, in the measure of
 /// AccessSummary::cost; windows; or columns.
-static Plan chooseReduce(KernelFacts &f, const Target &target, Plan p, unsigned least) {
+static Plan chooseReduce(KernelFacts &f, const Executor &target, Plan p, unsigned least) {
   const ReduceSpec &r = *f.reduce;
   UOpRef length = f.root->src[0]->shape[r.axes[0]];
   bool exact = r.order == ReduceOrder::Exact;
@@ -182,20 +183,20 @@ static Plan chooseReduce(KernelFacts &f, const Target &target, Plan p, unsigned 
   // Rows of a few elements: one row after another, of which a C compiler makes vectors, but of halves.
   bool isFew = f.spec.input(f.root->src[0]) && r.axes.size() == 1 && length->isConst() && length->hi < fewByLanes &&
                !(isFloat(f.root->dtype) && byteSize(f.root->dtype) < threshold::wideElement);
-  if (*target.name && !windows.tail && least >= threshold::dearAccess && isFew) windows.lanes = windows.unroll = 1;
+  if (!target.isThread && !windows.tail && least >= threshold::dearAccess && isFew) windows.lanes = windows.unroll = 1;
   return windows;
 }
 
 /// Many rows of a few elements, all of which are written: an element a lane, which computes what it needs of its row,
 /// in place of vectors that are mostly empty. Not of whole numbers, of which a C compiler makes better code, nor of
 /// gathers, of many inputs or of dear functions, which each lane would have for all of its row.
-static bool chooseShortRows(KernelFacts &f, const Target &target, Plan &p) {
+static bool chooseShortRows(KernelFacts &f, const Executor &target, Plan &p) {
   const Placed &out = f.out;
   const unsigned mostOps =
       byteSize(out.value->dtype) > threshold::wideElement ? threshold::shortRowWideOps : threshold::shortRowOps;
   UOpRef n = out.value->shape.back(), all = elementCount(f.c, out.layout, out.value->shape);
   int64_t width = target.vectorBytes / std::max(1u, byteSize(f.root->dtype));
-  bool isPlain = *target.name && !f.spec.follows && f.spec.followers.empty() && out.layout.isRowMajor() &&
+  bool isPlain = !target.isThread && !f.spec.follows && f.spec.followers.empty() && out.layout.isRowMajor() &&
                  isFloat(out.value->dtype) && byteSize(out.value->dtype) >= threshold::wideElement;
   bool isShort = n->isConst() && n->hi >= 2 && n->hi <= threshold::shortRow && 2 * n->hi <= width;
   bool isLittle = f.spec.inputs.size() <= threshold::shortRowInputs && (n->hi * n->hi <= width || f.ops <= mostOps);
@@ -219,11 +220,11 @@ static bool chooseShortRows(KernelFacts &f, const Target &target, Plan &p) {
 /// How many rows go through a kernel and its followers at a time: what passes between them fits a part of the L2, and
 /// yet as many as pay for the operands that each tile of them reads anew; several items; as few tiles that are not
 /// whole as can be.
-static void chooseBlock(KernelFacts &f, const Target &target, Plan &p) {
+static void chooseBlock(KernelFacts &f, const Executor &target, Plan &p) {
   constexpr int64_t least = threshold::leastBlock, worth = threshold::worthBlock, large = int64_t(1) << 20;
   Shape shape = f.out.value->shape;
   UOpRef rows = shape[shape.size() - 2];
-  unsigned last = choosePlan(f.c, f.spec.followers.back().spec, target).mr;
+  unsigned last = choosePlanByRules(f.c, f.spec.followers.back().spec, target).mr;
   int64_t fit = partOfL2(target, threshold::passedPart) / passedBytes(f.spec), most = fit < worth ? worth * 3 / 2 : fit,
           all = std::min(rows->hi, large);
   for (UOpRef e : shape.drop_back(2)) all = std::min(all * std::clamp<int64_t>(e->lo, 1, large), large);
@@ -258,18 +259,18 @@ static void chooseSerial(KernelFacts &f, int64_t serial, unsigned w, Plan &p) {
 }
 
 /// Several vectors a step where the last pass over a row is short.
-static void chooseRows(KernelFacts &f, const Target &target, Plan &p) {
+static void chooseRows(KernelFacts &f, const Executor &target, Plan &p) {
   p.kind = PlanKind::Rows;
   p.merge = f.out.layout.dims.size();
   p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(f.root->dtype))), mostLanes);
   p.unroll = f.ops <= threshold::opsOfFour ? 4 : f.ops <= threshold::opsOfTwoRows ? 2 : 1;
   // A row comes from memory while the one before is computed: its passes would wait for it one after another, and no
   // prefetcher of a CPU goes beyond a page.
-  if (*target.name && !f.spec.follows && f.readBytes > target.l3Bytes) p.prefetch = 1;
+  if (!target.isThread && !f.spec.follows && f.readBytes > target.l3Bytes) p.prefetch = 1;
 }
 
 /// How many inner dims are one loop, and the lanes in it, by what addresses and tails cost. Gives that cost.
-static unsigned chooseMerged(KernelFacts &f, const Target &target, unsigned w, Plan &p) {
+static unsigned chooseMerged(KernelFacts &f, const Executor &target, unsigned w, Plan &p) {
   const Placed &out = f.out;
   unsigned rank = out.layout.dims.size(), bytes = f.laneBytes, least = ~0u;
   // Differs from `f.extents` where a window or a part is written.
@@ -290,7 +291,7 @@ static unsigned chooseMerged(KernelFacts &f, const Target &target, unsigned w, P
 }
 
 /// Steps and lines of a map whose merged dims and lanes are chosen.
-static Plan chooseMap(KernelFacts &f, const Target &target, unsigned w, Plan p) {
+static Plan chooseMap(KernelFacts &f, const Executor &target, unsigned w, Plan p) {
   const Placed &out = f.out;
   UOpRef v = f.points;
   // A few vectors a step where the body is short.
@@ -323,7 +324,7 @@ static Plan chooseMap(KernelFacts &f, const Target &target, unsigned w, Plan p) 
 }
 
 /// Of a kernel that a user wrote: a register tile where it has products.
-static Plan choosePrograms(KernelFacts &f, const Target &target) {
+static Plan choosePrograms(KernelFacts &f, const Executor &target) {
   Plan p;
   p.kind = PlanKind::Programs;
   UOpRef tile = f.out.value->src[0];
@@ -342,11 +343,11 @@ static Plan choosePrograms(KernelFacts &f, const Target &target) {
 }
 
 /// All of a plan but how results are stored.
-static Plan chooseForm(KernelFacts &f, const Target &target) {
+static Plan chooseForm(KernelFacts &f, const Executor &target) {
   Plan p;
   if (!f.spec.grid.empty()) return choosePrograms(f, target);
   if (contractPlan(f, target, p)) {
-    if (!f.spec.followers.empty() && *target.name) chooseBlock(f, target, p);
+    if (!f.spec.followers.empty() && !target.isThread) chooseBlock(f, target, p);
     return p;
   }
   p = Plan();
@@ -382,7 +383,7 @@ static Plan chooseForm(KernelFacts &f, const Target &target) {
 }
 
 /// Results that no cache holds until they are read go past them: a line is not read before it is written.
-static void chooseNonTemporal(KernelFacts &f, const Target &target, Plan &p) {
+static void chooseNonTemporal(KernelFacts &f, const Executor &target, Plan &p) {
   UOpRef v = f.out.value;
   bool writes = p.kind == PlanKind::Map || (p.kind == PlanKind::Rows && writesRows(f.spec));
   if (!storesLines(target) || !writes || f.spec.inPlace || f.spec.follows || p.lanes * byteSize(v->dtype) != lineBytes)
@@ -394,11 +395,16 @@ static void chooseNonTemporal(KernelFacts &f, const Target &target, Plan &p) {
                          : llvm::SaturatingMultiply(elements, bytes) >= target.l3Bytes;
 }
 
+Plan astra::choosePlanByRules(Context &c, const KernelSpec &spec, const Executor &executor) {
+  KernelFacts f(c, spec);
+  return chooseForm(f, executor);
+}
+
 Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target) {
   KernelFacts f(c, spec);
   Plan p = chooseForm(f, target);
   bool isOneOfSeveral = spec.follows || !spec.followers.empty(); // whose tiles go together
-  if (*target.name && speedsOf(target).ranks && !isOneOfSeveral && !exceptionOf(p)) p = cheapest(f, target, p);
+  if (speedsOf(target).ranks && !isOneOfSeveral && !exceptionOf(p)) p = cheapest(f, target, p);
   chooseNonTemporal(f, target, p);
   return p;
 }

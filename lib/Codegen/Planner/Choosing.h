@@ -7,7 +7,7 @@ namespace astra {
 
 /// The heuristic plan of a kernel whose lanes can run along a label of its contract; false, and `p` is not to be used,
 /// where there is none.
-bool contractPlan(KernelFacts &f, const Target &target, Plan &p);
+bool contractPlan(KernelFacts &f, const Executor &target, Plan &p);
 
 /// A row of Exceptions.def.
 struct PlanException {
@@ -26,7 +26,7 @@ std::string unpackable(const KernelSpec &spec, const ContractSpec &s, bool laneI
 /// Lanes of vectors of which the last of a line of n begins earlier, so that none is masked: where vectors are narrow a
 /// masked store takes longer than several others. 0: it is masked, as with AVX-512, whose masks cost nothing, or where
 /// the line may be shorter than a vector. One element that is left takes no mask, whatever begins where.
-unsigned lanesThatMove(const Target &t, UOpRef n, unsigned width);
+unsigned lanesThatMove(const Executor &t, UOpRef n, unsigned width);
 
 /// Of any number in a plan; steps of a sum that columns take together.
 inline constexpr int64_t mostNumber = 4096;
@@ -41,12 +41,12 @@ int64_t blocksOf(UOpRef contract);
 
 /// Whether so many elements of a result with strided access exceed the L3. What is read shares it unless results are
 /// stored non-temporally.
-inline bool exceedsL3(const Target &t, int64_t elements, unsigned bytes) {
+inline bool exceedsL3(const Executor &t, int64_t elements, unsigned bytes) {
   return elements > int64_t(t.l3Bytes / (storesLines(t) && bytes > 1 ? 2 * bytes : bytes));
 }
 
 /// Whether a result with strided access is stored non-temporally, where a vector is a line: from a part of the L3 on.
-inline bool isLargeTranspose(const Target &t, int64_t elements, unsigned bytes) {
+inline bool isLargeTranspose(const Executor &t, int64_t elements, unsigned bytes) {
   return storesLines(t) && bytes >= threshold::wideElement
              ? elements >= int64_t(t.l3Bytes / (threshold::largePart * bytes))
              : exceedsL3(t, elements, bytes);
@@ -58,20 +58,20 @@ Kernel lowerByDims(Context &c, const KernelSpec &spec, llvm::SmallVectorImpl<UOp
 
 /// An in-register transpose for a map with strided access to an operand; false, and `p` is as it was, where there is
 /// none or they do not pay.
-bool chooseRegisterTranspose(KernelFacts &f, const Target &target, Plan &p);
+bool chooseRegisterTranspose(KernelFacts &f, const Executor &target, Plan &p);
 
 /// Lines of a few elements for a map with strided access to an operand; false, and `p` is as it was, where there is
 /// none.
-bool chooseInterleaved(KernelFacts &f, const Target &target, Plan &p);
+bool chooseInterleaved(KernelFacts &f, const Executor &target, Plan &p);
 
 /// Rows of a gather along the innermost axis taken together; else `p` stays.
-void chooseGather(KernelFacts &f, const Target &target, Plan &p);
+void chooseGather(KernelFacts &f, const Executor &target, Plan &p);
 
 /// Steps taken together for a contract by columns with strided access along its lanes, `line` of them in a line; else
 /// `p` stays.
-void chooseSteps(KernelFacts &f, const Target &target, UOpRef line, Plan &p);
+void chooseSteps(KernelFacts &f, const Executor &target, UOpRef line, Plan &p);
 
 /// Blocks of a chain as lanes for few long sums; else `p` stays.
-void chooseBlocks(KernelFacts &f, const Target &target, Plan &p);
+void chooseBlocks(KernelFacts &f, const Executor &target, Plan &p);
 
 } // namespace astra

@@ -52,8 +52,8 @@ static uint64_t stepBytes(const KernelFacts &f, bool inB, int64_t along) {
 
 /// The most rows of a tile along these labels. Of rows whose lines meet in one set of the L1 no more than it
 /// has ways: lines of more drive each other out from step to step.
-static unsigned tileRows(KernelFacts &f, const Target &target, bool inB, llvm::ArrayRef<int64_t> labels) {
-  if (!*target.name || labels.empty()) return threshold::tileRows;
+static unsigned tileRows(KernelFacts &f, const Executor &target, bool inB, llvm::ArrayRef<int64_t> labels) {
+  if (target.isThread || labels.empty()) return threshold::tileRows;
   uint64_t step = stepBytes(f, inB, labels.back());
   return step && step < unknownStep && step % pageBytes == 0 ? cacheWays : threshold::tileRows;
 }
@@ -69,7 +69,7 @@ using Parts = llvm::ArrayRef<std::pair<int64_t, int64_t>>;
 /// operand's rows, whose lines may meet in one set of the L1. `columns`: the lanes' operand alone lies in panels of so
 /// many elements; the columns of a tile are parts or multiples, so that no line is read in part, but by narrow vectors
 /// of a panel or two and a part.
-static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool moves, bool exceedsL2, bool spills,
+static void chooseTile(Plan &p, const Executor &t, unsigned w, Parts parts, bool moves, bool exceedsL2, bool spills,
                        unsigned panel, unsigned mostRows, unsigned columns,
                        unsigned mostVectors = threshold::tileRowVectors, unsigned mostSums = ~0u) {
   // Lines of a vector, and cycles of one from beyond the L2. A line from the L2 takes as long where rows that are apart
@@ -123,14 +123,14 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool m
 // the other operand's elements and what their taps overlap in, which stays in registers where the body is written out:
 // so few sums, of rows that are neighbours.
 
-unsigned astra::lanesThatMove(const Target &t, UOpRef n, unsigned width) {
+unsigned astra::lanesThatMove(const Executor &t, UOpRef n, unsigned width) {
   unsigned lanes = n->isConst() && n->hi < width ? llvm::bit_floor<uint64_t>(std::max<int64_t>(n->hi, 0)) : width;
   return storesLines(t) || lanes < 2 || n->lo < lanes ? 0 : lanes;
 }
 
 /// Lanes along the image, rows down it: enough sums to hide their latency, no more. All columns in one pass where that
 /// is possible, since another reads lines again; the last of several narrow vectors begins earlier.
-static void chooseDown(KernelFacts &f, const Target &target, Plan &p) {
+static void chooseDown(KernelFacts &f, const Executor &target, Plan &p) {
   constexpr unsigned sums = threshold::downSums, leastRows = 2;
   UOpRef r = f.root;
   auto outside = llvm::make_filter_range(f.out.layout.dims, [&](const MemoryDim &d) { return d.axis != p.nLabel; });
@@ -156,7 +156,7 @@ static void chooseDown(KernelFacts &f, const Target &target, Plan &p) {
 /// Lanes along channels, rows along the image's own: as many as divide it, so that no tile goes over an edge. All
 /// channels of a pass stay in the L1 for the taps of the rows below, if all fits the L2; else a row of the
 /// image has all its channels first, in the order of memory.
-static bool chooseAcross(KernelFacts &f, const Target &target, llvm::ArrayRef<int64_t> rows, bool otherFitsL2,
+static bool chooseAcross(KernelFacts &f, const Executor &target, llvm::ArrayRef<int64_t> rows, bool otherFitsL2,
                          Plan &p) {
   constexpr unsigned most = threshold::acrossRows, least = threshold::acrossLeastRows;
   UOpRef r = f.root;
@@ -177,7 +177,7 @@ static bool chooseAcross(KernelFacts &f, const Target &target, llvm::ArrayRef<in
 
 /// Whether the lanes' operand is worth a copy in fast memory: rows of it are far apart, many rows of the tile read it.
 /// The copy need not fit the L2: that its rows are neighbours is worth more.
-static void choosePackB(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
+static void choosePackB(KernelFacts &f, const Executor &target, bool laneInB, Plan &p) {
   UOpRef r = f.root;
   if (!unpackable(f.spec, *f.contract, laneInB, p).empty()) return;
   auto k = r->indices()[f.contract->kept]->constIndex(), n = r->shape[p.nLabel]->constIndex();
@@ -210,7 +210,7 @@ static unsigned panelOfBoth(const KernelFacts &f) {
 
 /// Where no operand is packed, or both are, and tiles would read the lanes' operand again and again from beyond the L2:
 /// all row labels in an item's tiles, and a long sum in parts, taken by the tiles in turn.
-static void chooseBlocking(KernelFacts &f, const Target &target, llvm::ArrayRef<int64_t> rows, bool laneInB,
+static void chooseBlocking(KernelFacts &f, const Executor &target, llvm::ArrayRef<int64_t> rows, bool laneInB,
                            uint64_t operandBytes, Plan &p) {
   constexpr int64_t least = threshold::blockLeastTiles, most = threshold::blockTiles;
   const uint64_t items = target.cores / 2; // each reads the other operand anew
@@ -219,10 +219,10 @@ static void chooseBlocking(KernelFacts &f, const Target &target, llvm::ArrayRef<
                      ? threshold::blockFarSteps
                      : threshold::blockSteps;
   UOpRef r = f.root;
-  bool thread = !*target.name, moves = movesLastTile(f.spec); // of a GPU, which has no cache of its own
+  bool moves = movesLastTile(f.spec);
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
   unsigned panel = panelOfBoth(f);
-  if (p.packB || thread || !isFloat(r->dtype) || (f.contract->unit && f.contract->unit->block > 2) ||
+  if (p.packB || !isFloat(r->dtype) || (f.contract->unit && f.contract->unit->block > 2) ||
       !f.contract->domain.empty() || !f.contract->outside.empty() || (!panel && llvm::any_of(f.spec.inputs, packed)))
     return;
   auto product = [&](auto &&labels) {
@@ -264,12 +264,11 @@ static void chooseBlocking(KernelFacts &f, const Target &target, llvm::ArrayRef<
 /// Tiles of rows that share a panel from beyond the L2, some steps of it at a time, so that all but the first read it
 /// from the L1. Two tiles; or several, where the L2 does not hold a panel from one tile to the next, be it for its size
 /// or for that of the rows that pass in between. As long as there are items for some threads.
-static void chooseShared(KernelFacts &f, const Target &target, int64_t rows, bool packed, bool exceedsL2, Plan &p) {
+static void chooseShared(KernelFacts &f, const Executor &target, int64_t rows, bool packed, bool exceedsL2, Plan &p) {
   constexpr int64_t large = int64_t(1) << 20;
   UOpRef r = f.root;
-  if (!*target.name || p.packB || p.mc || !packed || !exceedsL2 || !isFloat(r->dtype) || f.spec.follows ||
-      !f.spec.followers.empty() || !f.contract->domain.empty() || !f.contract->outside.empty() ||
-      !innerLabels(*f.contract, p.nLabel).empty())
+  if (p.packB || p.mc || !packed || !exceedsL2 || !isFloat(r->dtype) || f.spec.follows || !f.spec.followers.empty() ||
+      !f.contract->domain.empty() || !f.contract->outside.empty() || !innerLabels(*f.contract, p.nLabel).empty())
     return;
   int64_t columns = int64_t(p.lanes) * p.unroll, panels = 1; // in each of which the tiles lie one below another
   for (int64_t l = 0; l < f.contract->kept; ++l)
@@ -291,7 +290,7 @@ static void chooseShared(KernelFacts &f, const Target &target, int64_t rows, boo
 }
 
 /// Whether the L2 holds all panels of an operand beside what passes.
-static bool fitsL2(UOpRef panels, const Target &target) {
+static bool fitsL2(UOpRef panels, const Executor &target) {
   return mostBytes(panels) <= partOfL2(target, threshold::panelsPart);
 }
 
@@ -299,11 +298,10 @@ static bool fitsL2(UOpRef panels, const Target &target) {
 /// the first one alone waits), or the lanes' operand has been copied, so that what is read after the sums is all. Where
 /// all columns of a tile of rows come before the next tile, and rows from beyond the L2, each tile waits for its own.
 /// Not by the short steps of narrow vectors where other taps read the same: they fit the L2 then.
-static void choosePrefetch(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
+static void choosePrefetch(KernelFacts &f, const Executor &target, bool laneInB, Plan &p) {
   constexpr uint64_t large = uint64_t(1) << 40;
   UOpRef r = f.root;
-  bool thread = !*target.name; // of a GPU
-  if (thread || !isFloat(r->dtype) || p.mr * p.unroll < threshold::aheadTile) return;
+  if (!isFloat(r->dtype) || p.mr * p.unroll < threshold::aheadTile) return;
   bool plain = f.spec.input(r->src[!laneInB]);
   if (target.vectorBytes < lineBytes && !p.packB && (f.contract->reduced > 1 || !plain)) return;
   uint64_t read = f.readBytes, rows = 1;
@@ -321,11 +319,11 @@ static void choosePrefetch(KernelFacts &f, const Target &target, bool laneInB, P
 /// Whether tiles prefetch the next panel of a packed operand, which then comes while they compute: where a panel is
 /// read by some tiles, but not by so many that the time in which it comes is nothing. Wherever it is: it may be in the
 /// L2, but weights of a network seldom are, since those of all layers pass through it in between.
-static void choosePanelPrefetch(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
+static void choosePanelPrefetch(KernelFacts &f, const Executor &target, bool laneInB, Plan &p) {
   constexpr uint64_t large = uint64_t(1) << 40;
   UOpRef r = f.root, panels = r->src[laneInB];
   bool packed = f.spec.isPacked(panels);
-  if (!*target.name || !packed || p.packB || p.mc || (p.rowBlock && fitsL2(panels, target)) || f.spec.follows ||
+  if (!packed || p.packB || p.mc || (p.rowBlock && fitsL2(panels, target)) || f.spec.follows ||
       !f.spec.followers.empty())
     return;
   if (leastSteps(f.spec) < threshold::aheadSum) return;
@@ -347,10 +345,10 @@ static void choosePanelPrefetch(KernelFacts &f, const Target &target, bool laneI
 /// rows of, which then read a panel from there. Where the L2 does not hold all panels, several tiles of a panel follow
 /// each other, and rows are to be twice as many bytes, since panels come from beyond the L2 again for each of these
 /// bands. By rows too where sums are short and what is written is all, in the order of memory then.
-static void chooseOrder(KernelFacts &f, const Target &target, bool laneInB, Plan &p) {
+static void chooseOrder(KernelFacts &f, const Executor &target, bool laneInB, Plan &p) {
   UOpRef r = f.root, panels = r->src[laneInB], other = r->src[!laneInB];
   bool packed = f.spec.isPacked(panels);
-  if (!*target.name || f.spec.follows || p.mc) return;
+  if (f.spec.follows || p.mc) return;
   if (r->shape[p.nLabel]->lo <= int64_t(p.lanes) * p.unroll) return; // one panel
   if (!packed && !p.packB) {
     bool isShort =
@@ -371,18 +369,17 @@ static void chooseOrder(KernelFacts &f, const Target &target, bool laneInB, Plan
 }
 
 /// A row times a matrix as it lies, from memory: as much of each of its rows as there are registers for sums.
-static void chooseWide(const Target &target, bool packed, bool exceedsL2, UOpRef n, Plan &p) {
+static void chooseWide(const Executor &target, bool packed, bool exceedsL2, UOpRef n, Plan &p) {
   const unsigned most = storesLines(target) ? threshold::wideVectors : target.vectorRegisters - 2,
                  steps = storesLines(target) ? threshold::wideAhead : 0;
-  if (!*target.name || packed || !exceedsL2 || p.mr > 1 || p.packB || p.mc || n->lo < int64_t(2 * most * p.lanes))
-    return;
+  if (packed || !exceedsL2 || p.mr > 1 || p.packB || p.mc || n->lo < int64_t(2 * most * p.lanes)) return;
   p.unroll = most, p.prefetch = steps;
 }
 
 /// Few rows, all of a tile: what bounds them is weights from memory, each of which is read once. Panels that lie a
 /// multiple of a page apart meet in one set of the L1: few of them at once, of one row asked for a page before, of more
 /// rows by the CPU itself.
-static void chooseStream(KernelFacts &f, const Target &target, bool packed, bool exceedsL2, int64_t rows, Plan &p) {
+static void chooseStream(KernelFacts &f, const Executor &target, bool packed, bool exceedsL2, int64_t rows, Plan &p) {
   bool meets = uint64_t(leastSteps(f.spec)) * target.vectorBytes % pageBytes == 0;
   if (!storesLines(target) || !packed || !exceedsL2 || !meets || !p.prefetch || rows > threshold::streamRows ||
       rows > p.mr)
@@ -420,7 +417,7 @@ static std::optional<SmallVector<int64_t>> rowsOfBlocks(const KernelFacts &f, in
   return rows;
 }
 
-bool astra::contractPlan(KernelFacts &f, const Target &target, Plan &p) {
+bool astra::contractPlan(KernelFacts &f, const Executor &target, Plan &p) {
   if (!f.root || f.root->op != Op::Contract || f.spec.vectorIndex < 0) return false;
   UOpRef r = f.root;
   p.kind = PlanKind::Contract;
@@ -444,7 +441,7 @@ bool astra::contractPlan(KernelFacts &f, const Target &target, Plan &p) {
   // Of columns that are copied for each item the rows that are left cost little.
   bool packed = f.spec.isPacked(r->src[laneInB]);
   unsigned columns = packed ? f.spec.input(r->src[laneInB])->layout.dims.back().modulus : 0;
-  bool moves = *target.name && packed && movesLastTile(f.spec);
+  bool moves = !target.isThread && packed && movesLastTile(f.spec);
   bool exceedsL2 = operandBytes > target.l2Bytes;
   int64_t all = 1; // rows; where they are one tile, what exceeds the L2 is read once
   for (int64_t l : rows)
@@ -456,7 +453,7 @@ bool astra::contractPlan(KernelFacts &f, const Target &target, Plan &p) {
     taps = std::min(taps, mostTaps + 1) * (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : mostTaps + 1);
   bool hasParts = !f.contract->outside.empty() && taps > mostTaps;
   std::optional<SmallVector<int64_t>> ofBlocks = rowsOfBlocks(f, p.nLabel);
-  Target registers = target;
+  Executor registers = target;
   if (ofBlocks) rows = *ofBlocks, registers.vectorRegisters /= 2; // half for the sums of a block
   // A step of a matrix unit of several words is hundreds of instructions in primitives.
   const unsigned mostSums = f.contract->unit && f.contract->unit->block > 2 ? 2 : ~0u;
@@ -482,7 +479,8 @@ bool astra::contractPlan(KernelFacts &f, const Target &target, Plan &p) {
       p.mr = m >= 32 ? 32 : m >= 16 ? 16 : std::max<int64_t>(m, 1), p.unroll = parts[0].first >= 32 ? 2 : 1;
   };
   tileFor({});
-  bool isShort = *target.name && taps <= mostTaps && isFloat(r->dtype); // a GPU's threads have no tiles of this kind
+  bool isShort =
+      !target.isThread && taps <= mostTaps && isFloat(r->dtype); // a GPU's threads have no tiles of this kind
   bool alsoInOther = (laneInB ? inA : inB)[p.nLabel];
   if (rows.empty()) {
     if (isShort) chooseDown(f, target, p);
@@ -501,7 +499,7 @@ bool astra::contractPlan(KernelFacts &f, const Target &target, Plan &p) {
     if (k == 1 || cost <= least || hasParts) least = cost, chosen = p;
   }
   p = chosen;
-  if (ofBlocks) return true;
+  if (ofBlocks || target.isThread) return true;
   choosePackB(f, target, laneInB, p);
   chooseBlocking(f, target, rows, laneInB, operandBytes, p);
   UOpRef down = f.c.index(1);

@@ -27,7 +27,7 @@ static bool isWhole(UOpRef line, unsigned lanes) {
 
 /// Lanes of an in-register transpose: a vector, or a cache line of floats where a vector is less and the result's lines
 /// are whole ones: half a line is written twice, and is gone between where lines lie a power of two apart.
-static unsigned transposeLanes(const Target &target, UOpRef line, unsigned width, unsigned bytes) {
+static unsigned transposeLanes(const Executor &target, UOpRef line, unsigned width, unsigned bytes) {
   return !storesLines(target) && bytes >= threshold::wideElement && isWhole(line, lineBytes / bytes) ? lineBytes / bytes
                                                                                                      : width;
 }
@@ -36,7 +36,7 @@ static unsigned transposeLanes(const Target &target, UOpRef line, unsigned width
 /// non-temporal stores: of elements of 8 bytes and of what is not much larger than the caches whole squares, of others
 /// few points at once, in items of many. Where it is less, two lines of a result are written at once if that reads
 /// near, from lines that are read to their ends if they are not long; else items have more points.
-static void chooseLarge(KernelFacts &f, const Target &target, UOpRef in, UOpRef around, unsigned bytes, bool exceeds,
+static void chooseLarge(KernelFacts &f, const Executor &target, UOpRef in, UOpRef around, unsigned bytes, bool exceeds,
                         Plan &p) {
   Plan single = p;
   single.unroll = 1, single.mapTile = pointsOf(around, threshold::itemPoints, 1);
@@ -94,9 +94,9 @@ static llvm::SmallVector<int64_t, 2> dimsOfRun(KernelFacts &f, unsigned merge, i
 /// Strided access to an operand: squares of vectors, transposed in registers: in a quarter of them, or in half where
 /// little else is computed. Where some loop goes along it, or dims that do become the innermost of the points. An item
 /// reads one line, or two, to their ends.
-bool astra::chooseRegisterTranspose(KernelFacts &f, const Target &target, Plan &p) {
+bool astra::chooseRegisterTranspose(KernelFacts &f, const Executor &target, Plan &p) {
   unsigned bytes = std::max(1u, byteSize(f.out.value->dtype)), width = target.vectorBytes / bytes;
-  if (!*target.name || width < 2) return false;
+  if (target.isThread || width < 2) return false;
   int64_t elements = idxProduct(f.c, f.extents)->lo;
   bool large = isLargeTranspose(target, elements, bytes), exceeds = exceedsL3(target, elements, bytes);
   bool copies = bytes >= threshold::wideElement && llvm::count_if(topoSort(f.out.value), [](UOpRef n) {
@@ -142,13 +142,13 @@ bool astra::chooseRegisterTranspose(KernelFacts &f, const Target &target, Plan &
 /// element after another, in a loop over lines, in which a C compiler sees runs to interleave. As long as neighbours of
 /// a line are neighbours in what is read, without a division, or thousands of them where no vector's lanes are whole
 /// lines. The other way lines of which every third element of two bytes or less is read.
-bool astra::chooseInterleaved(KernelFacts &f, const Target &target, Plan &p) {
+bool astra::chooseInterleaved(KernelFacts &f, const Executor &target, Plan &p) {
   UOpRef n = f.extents.back();
   int64_t bytes = std::max(1u, byteSize(f.out.value->dtype)), width = target.vectorBytes / bytes;
   bool few = f.extents.size() > 1 && n->isConst() && n->hi >= 2 && n->hi <= threshold::interleaved && n->hi < width &&
              f.extents[f.extents.size() - 2]->lo >= threshold::interleavedLines;
   bool thirds = n->lo >= threshold::interleavedLines && bytes < threshold::wideElement;
-  if (!*target.name || !(few || thirds)) return false;
+  if (target.isThread || !(few || thirds)) return false;
   Plan lines = p;
   lines.merge = lines.lanes = lines.unroll = 1;
   lines.tail = tailMasked;
@@ -171,8 +171,8 @@ bool astra::chooseInterleaved(KernelFacts &f, const Target &target, Plan &p) {
 }
 
 /// A gather along the innermost axis: where the lanes lie is computed once for some rows.
-void astra::chooseGather(KernelFacts &f, const Target &target, Plan &p) {
-  if (!*target.name || p.lanes < 2) return;
+void astra::chooseGather(KernelFacts &f, const Executor &target, Plan &p) {
+  if (target.isThread || p.lanes < 2) return;
   for (unsigned k = p.merge; k > 0; --k) {
     UOpRef around = idxProduct(f.c, f.extents.drop_back(k)), line = idxProduct(f.c, f.extents.take_back(k));
     if (line->hi < p.lanes) return;
@@ -203,10 +203,10 @@ int64_t astra::blocksOf(UOpRef r) {
 /// Few long sums, as of two vectors: the blocks of a chain are lanes, which lie 512 elements apart, and whole lines of
 /// steps are taken together, or half of them where a line is a vector: two squares of 16 by 16 are all registers of
 /// AVX-512.
-void astra::chooseBlocks(KernelFacts &f, const Target &target, Plan &p) {
+void astra::chooseBlocks(KernelFacts &f, const Executor &target, Plan &p) {
   UOpRef r = f.root;
   int64_t lanes = target.vectorBytes / std::max(1u, byteSize(r->dtype));
-  if (!*target.name || r->op != Op::Contract || lanes < threshold::fewestLanes ||
+  if (target.isThread || r->op != Op::Contract || lanes < threshold::fewestLanes ||
       blocksOf(r) < threshold::blockRounds * lanes)
     return;
   if (idxProduct(f.c, f.out.value->shape)->hi > threshold::blockSums) return;
@@ -224,8 +224,8 @@ void astra::chooseBlocks(KernelFacts &f, const Target &target, Plan &p) {
 /// together, which are squares in registers then. Several vectors of rows at once, so that the chains' latency is less
 /// than the squares take, but where their lines meet in one or two sets of the L1; of vectors of more than it has ways,
 /// as many rows as it has.
-void astra::chooseSteps(KernelFacts &f, const Target &target, UOpRef line, Plan &p) {
-  if (!*target.name || f.root->op != Op::Contract || p.lanes < threshold::fewestLanes) return;
+void astra::chooseSteps(KernelFacts &f, const Executor &target, UOpRef line, Plan &p) {
+  if (target.isThread || f.root->op != Op::Contract || p.lanes < threshold::fewestLanes) return;
   Plan steps = p;
   steps.unrollK = std::min(p.lanes, mostUnrollK);
   if (!f.under(steps).transposesInRegisters(true)) return;

@@ -13,6 +13,6 @@ namespace threshold {
 } // namespace threshold
 
 /// So many eighths of a core's L2.
-inline uint64_t partOfL2(const Target &t, int64_t eighths) { return t.l2Bytes * eighths / 8; }
+inline uint64_t partOfL2(const Executor &t, int64_t eighths) { return t.l2Bytes * eighths / 8; }
 
 } // namespace astra
