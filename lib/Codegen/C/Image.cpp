@@ -236,8 +236,12 @@ llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<
   if (jobs <= 1 || sources.size() <= 1) {
     for (size_t i = 0; i < sources.size() && (i == 0 || errors[i - 1].empty()); ++i) compile(i);
   } else {
+    // The longest first, so that no thread is left with one at the end.
+    std::vector<std::pair<size_t, size_t>> order; // by falling size, then by number
+    for (size_t i = 0; i < sources.size(); ++i) order.push_back({~sources[i].size(), i});
+    llvm::sort(order);
     llvm::DefaultThreadPool pool(llvm::hardware_concurrency(jobs));
-    for (size_t i = 0; i < sources.size(); ++i) pool.async([&, i] { compile(i); });
+    for (auto [size, i] : order) pool.async([&compile, i = i] { compile(i); });
     pool.wait();
   }
   for (const std::string &e : errors)
