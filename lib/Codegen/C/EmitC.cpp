@@ -73,6 +73,8 @@ void FunctionEmitter::countUses() {
     }
     if (i.speculative && i.uop->op == Op::Load) used.push_back(k.kernel->buffers[i.uop->src[0]->ints[0]].elements);
     for (UOpRef u : used) ++uses[u], home[u].second = stack.back();
+    if (i.kind == InstKind::AccUpdate)
+      for (unsigned region : llvm::ArrayRef(stack).drop_front()) ++sums[loops[region - 1]];
     if (i.kind == InstKind::LoopBegin)
       stack.push_back(++regions), loops.push_back(i.uop), parallelLoops += isParallel(i.uop);
     if (i.kind == InstKind::LoopEnd) stack.pop_back();
@@ -325,11 +327,13 @@ void FunctionEmitter::define(const Inst &i) {
 
 /// A kernel of more loops than these is long as it is: a compiler that unrolls them takes half of its time for that.
 static constexpr size_t manyLoops = 32;
+/// A loop with so many sums, a register tile, hides what it takes to count: copies of it gain nothing.
+static constexpr unsigned manySums = 8;
 
 void FunctionEmitter::beginLoop(UOpRef range) {
   std::string r = value(range), n = value(range->src[0]);
+  if ((loops.size() > manyLoops && !isParallel(range)) || sums.lookup(range) >= manySums) line("ROLLED");
   if (!isParallel(range)) {
-    if (loops.size() > manyLoops) line("ROLLED");
     line("for (i64 " + r + " = 0; " + r + " < " + n + "; ++" + r + ") {");
     ++indent;
     return;

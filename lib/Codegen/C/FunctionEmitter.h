@@ -95,6 +95,7 @@ private:
   std::string body;
   unsigned indent = 1;
   llvm::DenseMap<UOpRef, unsigned> uses, masks, numbers;
+  llvm::DenseMap<UOpRef, unsigned> sums;                      // that the loop of a range and those inside of it add to
   llvm::DenseMap<UOpRef, std::pair<unsigned, unsigned>> home; // regions of definition and of the last use
   llvm::DenseMap<UOpRef, std::string> inlined;
   llvm::DenseMap<UOpRef, std::pair<std::string, std::string>> rowOf; // in this loop: a load's pointer, what is added
