@@ -116,8 +116,7 @@ static bool chooseInOrder(KernelFacts &f, const Executor &target, Plan &p) {
   } else {
     order.unroll = threshold::sumVectors;
     order.columnSteps = pageBytes / (threshold::sumVectors * width * bytes);
-    bool isPage = n->hi * bytes <= threshold::inOrderPages * pageBytes && *length >= threshold::longPageColumns &&
-                  f.laneBytes >= threshold::wideElement;
+    bool isPage = n->hi * bytes <= threshold::inOrderPages * pageBytes && f.laneBytes >= threshold::wideElement;
     if (!sums || !isPage || lines->lo * (n->hi * bytes / pageBytes) < threshold::fewestItems) return false;
   }
   llvm::Error e = checkForm(f.spec, order);
@@ -141,8 +140,7 @@ static void chooseColumns(KernelFacts &f, const Executor &target, Plan &p) {
   bool isHalfLine = 2 * target.vectorBytes == lineBytes,
        simple = p.lanes == width && bytes >= threshold::wideElement && f.ops <= threshold::columnsOps && isHalfLine;
   if (storesLines(target)) partBytes = f.readBytes > target.l3Bytes ? threshold::farColumnsBytes : threshold::nearBytes;
-  if (simple && rowBytes >= threshold::columnsAheadRow && f.readBytes > target.l2Bytes)
-    p.prefetch = threshold::columnsAhead;
+  if (simple && rowBytes >= pageBytes && f.readBytes > target.l2Bytes) p.prefetch = threshold::rowsAhead;
   if (simple && rowBytes >= pageBytes) partBytes *= 2, p.lanes *= 2;
   if (f.reduce && f.reduce->order == ReduceOrder::Lane64 && isHalfLine && f.readBytes <= threshold::heldBytes)
     partBytes = lineBytes;
@@ -189,17 +187,17 @@ static Plan chooseReduce(KernelFacts &f, const Executor &target, Plan p, unsigne
 
 /// Many rows of a few elements, all of which are written: an element a lane, which computes what it needs of its row,
 /// in place of vectors that are mostly empty. Not of whole numbers, of which a C compiler makes better code, nor of
-/// gathers, of many inputs or of dear functions, which each lane would have for all of its row.
+/// gathers or of dear functions, which each lane would have for all of its row.
 static bool chooseShortRows(KernelFacts &f, const Executor &target, Plan &p) {
   const Placed &out = f.out;
   const unsigned mostOps =
-      byteSize(out.value->dtype) > threshold::wideElement ? threshold::shortRowWideOps : threshold::shortRowOps;
+      byteSize(out.value->dtype) > threshold::wideElement ? threshold::fewOps : threshold::shortRowOps;
   UOpRef n = out.value->shape.back(), all = elementCount(f.c, out.layout, out.value->shape);
   int64_t width = target.vectorBytes / std::max(1u, byteSize(f.root->dtype));
   bool isPlain = !target.isThread && !f.spec.follows && f.spec.followers.empty() && out.layout.isRowMajor() &&
                  isFloat(out.value->dtype) && byteSize(out.value->dtype) >= threshold::wideElement;
   bool isShort = n->isConst() && n->hi >= 2 && n->hi <= threshold::shortRow && 2 * n->hi <= width;
-  bool isLittle = f.spec.inputs.size() <= threshold::shortRowInputs && (n->hi * n->hi <= width || f.ops <= mostOps);
+  bool isLittle = n->hi * n->hi <= width || f.ops <= mostOps;
   if (!isPlain || !isShort || !isLittle) return false;
   Plan elements;
   elements.kind = PlanKind::Columns;
@@ -221,13 +219,13 @@ static bool chooseShortRows(KernelFacts &f, const Executor &target, Plan &p) {
 /// yet as many as pay for the operands that each tile of them reads anew; several items; as few tiles that are not
 /// whole as can be.
 static void chooseBlock(KernelFacts &f, const Executor &target, Plan &p) {
-  constexpr int64_t least = threshold::leastBlock, worth = threshold::worthBlock, large = int64_t(1) << 20;
+  constexpr int64_t least = threshold::leastBlock, worth = threshold::worthBlock;
   Shape shape = f.out.value->shape;
   UOpRef rows = shape[shape.size() - 2];
   unsigned last = choosePlanByRules(f.c, f.spec.followers.back().spec, target).mr;
   int64_t fit = partOfL2(target, threshold::passedPart) / passedBytes(f.spec), most = fit < worth ? worth * 3 / 2 : fit,
-          all = std::min(rows->hi, large);
-  for (UOpRef e : shape.drop_back(2)) all = std::min(all * std::clamp<int64_t>(e->lo, 1, large), large);
+          all = std::max<int64_t>(rows->hi, 0);
+  for (UOpRef e : shape.drop_back(2)) all = std::min<uint64_t>(times(all, e->lo), mostCounted);
   most =
       std::clamp(std::min(most, all / target.cores), least, std::min<int64_t>(std::max(rows->hi, least), mostNumber));
   auto tiles = [&](int64_t n) { return llvm::divideCeil(n, p.mr) + llvm::divideCeil(n, last); };
@@ -263,7 +261,7 @@ static void chooseRows(KernelFacts &f, const Executor &target, Plan &p) {
   p.kind = PlanKind::Rows;
   p.merge = f.out.layout.dims.size();
   p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(f.root->dtype))), mostLanes);
-  p.unroll = f.ops <= threshold::opsOfFour ? 4 : f.ops <= threshold::opsOfTwoRows ? 2 : 1;
+  p.unroll = f.ops <= threshold::fewOps ? 4 : f.ops <= threshold::opsOfTwoRows ? 2 : 1;
   // A row comes from memory while the one before is computed: its passes would wait for it one after another, and no
   // prefetcher of a CPU goes beyond a page.
   if (!target.isThread && !f.spec.follows && f.readBytes > target.l3Bytes) p.prefetch = 1;
@@ -297,7 +295,7 @@ static Plan chooseMap(KernelFacts &f, const Executor &target, unsigned w, Plan p
   // A few vectors a step where the body is short.
   UOpRef n = idxProduct(f.c, f.extents.take_back(p.merge));
   for (unsigned u : {4u, 2u})
-    if (f.ops <= (u == 4 ? threshold::opsOfFour : threshold::opsOfTwo) && n->hi >= int64_t(u * p.lanes) &&
+    if (f.ops <= (u == 4 ? threshold::fewOps : threshold::opsOfTwo) && n->hi >= int64_t(u * p.lanes) &&
         (!n->isConst() || n->hi % (u * p.lanes) == 0 || n->hi >= threshold::manySteps * u * p.lanes)) {
       p.unroll = u;
       break;

@@ -35,17 +35,16 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
   return m;
 }
 
-/// How far apart neighbours along a label lie in an operand, in bytes; a lot if that is not known.
-static constexpr uint64_t unknownStep = uint64_t(1) << 40;
+/// How far apart neighbours along a label lie in an operand, in bytes; mostCounted if that is not known.
 static uint64_t stepBytes(const KernelFacts &f, bool inB, int64_t along) {
   UOpRef x = f.root->src[inB];
   const Placed *in = f.spec.input(x);
-  if (!in || !in->layout.isPermuted()) return unknownStep;
+  if (!in || !in->layout.isPermuted()) return mostCounted;
   uint64_t step = 0, stride = byteSize(x->dtype);
   for (const MemoryDim &d : llvm::reverse(in->layout.dims)) {
     for (auto [label, k] : (inB ? f.contract->b : f.contract->a)[d.axis].terms)
       if (label == along) step += stride * std::abs(k);
-    stride = llvm::SaturatingMultiply<uint64_t>(stride, std::clamp<int64_t>(x->shape[d.axis]->hi, 1, unknownStep));
+    stride = times(stride, x->shape[d.axis]->hi);
   }
   return step;
 }
@@ -55,7 +54,7 @@ static uint64_t stepBytes(const KernelFacts &f, bool inB, int64_t along) {
 static unsigned tileRows(KernelFacts &f, const Executor &target, bool inB, llvm::ArrayRef<int64_t> labels) {
   if (target.isThread || labels.empty()) return threshold::tileRows;
   uint64_t step = stepBytes(f, inB, labels.back());
-  return step && step < unknownStep && step % pageBytes == 0 ? cacheWays : threshold::tileRows;
+  return step && step < mostCounted && step % pageBytes == 0 ? cacheWays : threshold::tileRows;
 }
 
 /// Columns and rows of the parts of a result, each of which has tiles of its own (Phases.h).
@@ -191,7 +190,7 @@ static void choosePackB(KernelFacts &f, const Executor &target, bool laneInB, Pl
   if (uint64_t(*k) * width * byteSize(r->dtype) > partOfL2(target, threshold::packPart)) return; // each worker has one
   // Two items for each core; one where an item's copy would take much of its time.
   int64_t columns = llvm::divideCeil(*n, width), parts = llvm::divideCeil(2 * target.cores, columns);
-  if (tiles / parts < threshold::packManyTiles) parts = llvm::divideCeil(target.cores, columns);
+  if (tiles / parts < threshold::manyTiles) parts = llvm::divideCeil(target.cores, columns);
   parts = std::clamp<int64_t>(tiles / threshold::packTiles, 1, parts);
   p.packB = std::min<int64_t>(std::max<int64_t>(llvm::divideCeil(tiles, parts), threshold::packTiles), mostNumber);
 }
@@ -212,7 +211,7 @@ static unsigned panelOfBoth(const KernelFacts &f) {
 /// all row labels in an item's tiles, and a long sum in parts, taken by the tiles in turn.
 static void chooseBlocking(KernelFacts &f, const Executor &target, llvm::ArrayRef<int64_t> rows, bool laneInB,
                            uint64_t operandBytes, Plan &p) {
-  constexpr int64_t least = threshold::blockLeastTiles, most = threshold::blockTiles;
+  constexpr int64_t least = threshold::fewTiles, most = threshold::manyTiles;
   const uint64_t items = target.cores / 2; // each reads the other operand anew
   // Rows that lie far apart meet in few sets of the L2.
   int64_t deep = stepBytes(f, laneInB, f.contract->kept + f.contract->reduced - 1) >= threshold::meetingBytes
@@ -233,14 +232,13 @@ static void chooseBlocking(KernelFacts &f, const Executor &target, llvm::ArrayRe
     }
     return v;
   };
-  constexpr uint64_t large = uint64_t(1) << 40;
   auto inner = innerLabels(*f.contract, p.nLabel);
   uint64_t steps = product(llvm::seq(f.contract->kept, f.contract->kept + f.contract->reduced)), m = product(rows),
            taps = product(inner), n = product(llvm::ArrayRef(p.nLabel)),
            all = product(llvm::seq(int64_t(0), f.contract->kept));
   // Of the other operand, a line a step.
   uint64_t width = uint64_t(p.lanes) * p.unroll, pass = steps * (width * byteSize(r->dtype) + lineBytes);
-  if (steps < threshold::blockFarSteps || std::max({steps, m, taps, n, all}) > large) return;
+  if (steps < threshold::blockFarSteps || std::max({steps, m, taps, n, all}) > mostCounted) return;
   Plan q = p;
   unsigned below = tileRows(f, target, !laneInB, rows); // one another
   q.mLabels.assign(rows.begin(), rows.end());
@@ -265,28 +263,27 @@ static void chooseBlocking(KernelFacts &f, const Executor &target, llvm::ArrayRe
 /// from the L1. Two tiles; or several, where the L2 does not hold a panel from one tile to the next, be it for its size
 /// or for that of the rows that pass in between. As long as there are items for some threads.
 static void chooseShared(KernelFacts &f, const Executor &target, int64_t rows, bool packed, bool exceedsL2, Plan &p) {
-  constexpr int64_t large = int64_t(1) << 20;
   UOpRef r = f.root;
   if (p.packB || p.mc || !packed || !exceedsL2 || !isFloat(r->dtype) || f.spec.follows || !f.spec.followers.empty() ||
       !f.contract->domain.empty() || !f.contract->outside.empty() || !innerLabels(*f.contract, p.nLabel).empty())
     return;
-  int64_t columns = int64_t(p.lanes) * p.unroll, panels = 1; // in each of which the tiles lie one below another
+  int64_t columns = int64_t(p.lanes) * p.unroll;
+  uint64_t panels = 1; // in each of which the tiles lie one below another
   for (int64_t l = 0; l < f.contract->kept; ++l)
     if (!llvm::is_contained(p.mLabels, l)) {
-      int64_t here = std::clamp<int64_t>(r->shape[l]->lo, 1, large);
-      if (l == p.nLabel) here = llvm::divideCeil(here, columns);
-      panels = std::min(panels * here, large);
+      int64_t here = std::max<int64_t>(r->shape[l]->lo, 1);
+      panels = times(panels, l == p.nLabel ? llvm::divideCeil(here, columns) : here);
     }
   uint64_t bytes = uint64_t(leastSteps(f.spec)) * byteSize(r->dtype), ofPanel = bytes * columns, ofRows = bytes * rows;
   // Rows that the L2 does not hold come from beyond it whatever the tiles do.
-  bool stays = ofPanel <= partOfL2(target, threshold::sharedPanel) &&
+  bool stays = ofPanel <= partOfL2(target, threshold::panelsPart) &&
                (ofPanel + ofRows <= target.l2Bytes || ofRows > target.l2Bytes);
   int64_t tiles = llvm::divideCeil(rows, p.mr),
           together = llvm::divideCeil(tiles, llvm::divideCeil(target.cores / 2, panels));
   if (rows <= threshold::pairRows && rows == 2 * int64_t(p.mr) && movesLastTile(f.spec))
     p.mc = 2, p.kc = threshold::pairSteps;
-  else if (!stays && tiles <= threshold::sharedTiles && together >= threshold::sharedLeastTiles)
-    p.mc = together, p.kc = together <= threshold::sharedFewTiles ? threshold::pairSteps : threshold::sharedSteps;
+  else if (!stays && tiles <= threshold::tilesTogether && together >= threshold::fewestTiles)
+    p.mc = together, p.kc = together <= threshold::fewTiles ? threshold::pairSteps : threshold::sharedSteps;
 }
 
 /// Whether the L2 holds all panels of an operand beside what passes.
@@ -299,20 +296,18 @@ static bool fitsL2(UOpRef panels, const Executor &target) {
 /// all columns of a tile of rows come before the next tile, and rows from beyond the L2, each tile waits for its own.
 /// Not by the short steps of narrow vectors where other taps read the same: they fit the L2 then.
 static void choosePrefetch(KernelFacts &f, const Executor &target, bool laneInB, Plan &p) {
-  constexpr uint64_t large = uint64_t(1) << 40;
   UOpRef r = f.root;
   if (!isFloat(r->dtype) || p.mr * p.unroll < threshold::aheadTile) return;
   bool plain = f.spec.input(r->src[!laneInB]);
   if (target.vectorBytes < lineBytes && !p.packB && (f.contract->reduced > 1 || !plain)) return;
   uint64_t read = f.readBytes, rows = 1;
-  for (int64_t l : p.mLabels)
-    rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
+  for (int64_t l : p.mLabels) rows = times(rows, r->shape[l]->hi);
   bool packed = llvm::any_of(f.spec.inputs, [](const Placed &x) { return !x.layout.isPermuted(); });
   if (p.rowBlock && !p.packB && fitsL2(r->src[laneInB], target) &&
       mostBytes(r->src[!laneInB]) > partOfL2(target, threshold::blockOperand))
-    p.prefetch = threshold::aheadBandSteps;
+    p.prefetch = threshold::rowsAhead;
   else if (read > target.l2Bytes &&
-           (p.packB || rows / p.mr <= uint64_t(packed ? threshold::aheadPanelTiles : threshold::aheadTiles)))
+           (p.packB || rows / p.mr <= uint64_t(packed ? threshold::manyTiles : threshold::aheadTiles)))
     p.prefetch = threshold::aheadSteps;
 }
 
@@ -320,23 +315,22 @@ static void choosePrefetch(KernelFacts &f, const Executor &target, bool laneInB,
 /// read by some tiles, but not by so many that the time in which it comes is nothing. Wherever it is: it may be in the
 /// L2, but weights of a network seldom are, since those of all layers pass through it in between.
 static void choosePanelPrefetch(KernelFacts &f, const Executor &target, bool laneInB, Plan &p) {
-  constexpr uint64_t large = uint64_t(1) << 40;
   UOpRef r = f.root, panels = r->src[laneInB];
   bool packed = f.spec.isPacked(panels);
   if (!packed || p.packB || p.mc || (p.rowBlock && fitsL2(panels, target)) || f.spec.follows ||
       !f.spec.followers.empty())
     return;
-  if (leastSteps(f.spec) < threshold::aheadSum) return;
+  if (leastSteps(f.spec) < threshold::shortSum) return;
   uint64_t rows = 1;
   for (int64_t l : p.mLabels) {
     if (!r->shape[l]->isConst()) return; // then nobody knows what a step's part is
-    rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
+    rows = times(rows, r->shape[l]->hi);
   }
   uint64_t tiles = p.rowBlock ? p.rowBlock : llvm::divideCeil(rows, p.mr);
-  p.prefetchPanel = tiles >= threshold::aheadLeastTiles && tiles <= threshold::aheadPanelTiles;
+  p.prefetchPanel = tiles >= threshold::fewestTiles && tiles <= threshold::manyTiles;
   // Of few tiles with narrow vectors each asks for much of the next panel, and to ask for its own ahead too is more
   // than memory gives.
-  if (p.prefetchPanel && tiles <= threshold::aheadFewTiles && !storesLines(target)) p.prefetch = 0;
+  if (p.prefetchPanel && tiles <= threshold::fewTilesAhead && !storesLines(target)) p.prefetch = 0;
 }
 
 /// The order of items. By panels of columns, each worker reads some panels and all of the other operand; by rows, all
@@ -361,18 +355,19 @@ static void chooseOrder(KernelFacts &f, const Executor &target, bool laneInB, Pl
   bool panelsFit = fitsL2(panels, target);
   if (least / (panelsFit ? 1 : 2) <= most) return;
   uint64_t rows = 1;
-  for (int64_t l : p.mLabels) rows = llvm::SaturatingMultiply<uint64_t>(rows, std::max<int64_t>(r->shape[l]->lo, 1));
+  for (int64_t l : p.mLabels) rows = times(rows, r->shape[l]->lo);
   uint64_t ofRow = std::max<uint64_t>(least / rows, 1), down = uint64_t(p.mr) * std::max(p.packB, 1u),
            ofItem = llvm::SaturatingMultiply(ofRow, down);
-  p.rowBlock =
-      panelsFit ? std::clamp<uint64_t>(target.l1Bytes / 2 / ofItem, 1, threshold::orderTiles) : threshold::orderTiles;
+  p.rowBlock = panelsFit ? std::clamp<uint64_t>(target.l1Bytes / 2 / ofItem, 1, threshold::tilesTogether)
+                         : threshold::tilesTogether;
 }
 
 /// A row times a matrix as it lies, from memory: as much of each of its rows as there are registers for sums.
 static void chooseWide(const Executor &target, bool packed, bool exceedsL2, UOpRef n, Plan &p) {
   const unsigned most = storesLines(target) ? threshold::wideVectors : target.vectorRegisters - 2,
-                 steps = storesLines(target) ? threshold::wideAhead : 0;
-  if (packed || !exceedsL2 || p.mr > 1 || p.packB || p.mc || n->lo < int64_t(2 * most * p.lanes)) return;
+                 steps = storesLines(target) ? threshold::rowsAhead : 0;
+  if (packed || !exceedsL2 || p.mr > 1 || p.packB || p.mc || n->lo < int64_t(2 * most * p.lanes))
+    return;
   p.unroll = most, p.prefetch = steps;
 }
 
@@ -447,7 +442,7 @@ bool astra::contractPlan(KernelFacts &f, const Executor &target, Plan &p) {
   for (int64_t l : rows)
     all = std::min(all * std::clamp<int64_t>(r->shape[l]->hi, 1, threshold::tileRows + 1), threshold::tileRows + 1);
   bool once = exceedsL2 && all <= threshold::tileRows;
-  constexpr uint64_t mostTaps = threshold::mostTaps;
+  constexpr uint64_t mostTaps = threshold::shortSum;
   uint64_t taps = 1;
   for (UOpRef e : llvm::drop_begin(r->indices(), f.contract->kept))
     taps = std::min(taps, mostTaps + 1) * (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : mostTaps + 1);
@@ -468,8 +463,7 @@ bool astra::contractPlan(KernelFacts &f, const Executor &target, Plan &p) {
     unsigned mostVectors = threshold::tileRowVectors;
     if (fixed && n->isConst() && hasParts) { // whose panels the L2 holds from one tile to the next
       uint64_t bytes = uint64_t(leastSteps(f.spec)) * lanes * byteSize(r->dtype);
-      mostVectors =
-          std::clamp<uint64_t>(partOfL2(target, threshold::partsPanel) / std::max<uint64_t>(bytes, 1), 2, mostVectors);
+      mostVectors = std::clamp<uint64_t>(target.l2Bytes / std::max<uint64_t>(bytes, 1), 2, mostVectors);
       parts = sizesOfParts(f.c, r, p);
     }
     chooseTile(p, registers, lanes, parts, moves, exceedsL2, false, panelOfBoth(f),

@@ -7,10 +7,13 @@
 
 using namespace astra;
 
+uint64_t astra::times(uint64_t count, int64_t extent) {
+  return llvm::SaturatingMultiply<uint64_t>(count, std::clamp<int64_t>(extent, 1, mostCounted));
+}
+
 uint64_t astra::mostBytes(UOpRef x) {
-  constexpr uint64_t large = uint64_t(1) << 40;
   uint64_t bytes = std::max(1u, byteSize(x->dtype));
-  for (UOpRef e : x->shape) bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::clamp<int64_t>(e->hi, 1, large));
+  for (UOpRef e : x->shape) bytes = times(bytes, e->hi);
   return bytes;
 }
 

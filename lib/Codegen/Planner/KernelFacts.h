@@ -11,7 +11,13 @@
 
 namespace astra {
 
-/// Bytes of a value, at the bounds of its extents; no more than 2^40 elements an axis are counted.
+/// Of what products of extents are worth: more is as much.
+inline constexpr int64_t mostCounted = int64_t(1) << 40;
+
+/// A count times an extent of which at least 1 and no more than mostCounted are counted.
+uint64_t times(uint64_t count, int64_t extent);
+
+/// Bytes of a value, at the bounds of its extents.
 uint64_t mostBytes(UOpRef x);
 
 /// What a plan costs: by what takes it, and the kernel's nodes and items.
