@@ -366,8 +366,7 @@ static void chooseOrder(KernelFacts &f, const Executor &target, bool laneInB, Pl
 static void chooseWide(const Executor &target, bool packed, bool exceedsL2, UOpRef n, Plan &p) {
   const unsigned most = storesLines(target) ? threshold::wideVectors : target.vectorRegisters - 2,
                  steps = storesLines(target) ? threshold::rowsAhead : 0;
-  if (packed || !exceedsL2 || p.mr > 1 || p.packB || p.mc || n->lo < int64_t(2 * most * p.lanes))
-    return;
+  if (packed || !exceedsL2 || p.mr > 1 || p.packB || p.mc || n->lo < int64_t(2 * most * p.lanes)) return;
   p.unroll = most, p.prefetch = steps;
 }
 
