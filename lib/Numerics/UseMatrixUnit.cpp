@@ -40,6 +40,7 @@ llvm::Expected<UOpRef> astra::orderedBy(Context &c, UOpRef contract, StringRef o
   auto inputs = types.empty() ? inputsOf(contract, choice) : matrixInputsNamed(types);
   if (!isSumOfFloats(contract) || contract->dtype == DType::F64)
     return llvm::createStringError("matrix unit " + unit + " does not add products of " + info(contract->dtype).text);
+  if (!s.outside.empty()) return llvm::createStringError("matrix unit " + unit + " does not add a third operand");
   if (!inputs)
     return llvm::createStringError("matrix unit " + unit + " has no type that " + info(contract->dtype).text +
                                    " is rounded to: name one behind it, as in 'hopper32-fp8 f8e4m3fn'");
@@ -53,7 +54,7 @@ static UOpRef named(Context &c, UOpRef n, const UnitChoice &choice, UnitUse &use
   if (!isSumOfFloats(n)) return n;
   ContractSpec s = llvm::cantFail(decodeContract(n->ints));
   auto inputs = inputsOf(n, choice);
-  if (s.unit || !inputs) {
+  if (s.unit || !inputs || !s.outside.empty()) { // no unit reads a third operand
     ++(s.unit ? use.named : use.strict);
     return n;
   }
