@@ -38,7 +38,7 @@ struct Target : Executor {
   Arch arch;
   unsigned rank;     // of several that a CPU can run, the highest is taken
   bool scalesInOne;  // x * 2^n of f32 is one instruction (Scale.h)
-  bool slowDivision; // of a vector of f32: a product with the reciprocal, mended, is faster (Helpers::quotient)
+  bool slowDivision; // of a vector of f32: a product with the reciprocal, corrected, is faster (Helpers::quotient)
   llvm::ArrayRef<const char *> features; // names of Linux's /proc/cpuinfo that must be there
   llvm::ArrayRef<const char *> clangFlags;
   bool onRequest = false;        // compiled only where it is named

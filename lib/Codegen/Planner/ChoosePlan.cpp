@@ -104,7 +104,7 @@ static bool chooseInOrder(KernelFacts &f, const Executor &target, Plan &p) {
   int64_t vectors = llvm::divideCeil(n->hi, width);
   order.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
   order.unroll = 1;
-  if (sums) order.unrollK = 64;
+  if (sums) order.unrollK = sumLanes;
   if (!far && (sums || f.ops || lines->lo >= threshold::fewestLines)) return false; // chooseTail
   int64_t all = f.under(order).statements(order.lanes, target.vectorBytes);
   if (vectors <= (far ? threshold::longLine : threshold::nearBytes / int64_t(target.vectorBytes)) &&

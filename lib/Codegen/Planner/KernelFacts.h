@@ -33,15 +33,15 @@ public:
 
   Context &c;
   const KernelSpec &spec;
-  const Placed &out;              // the first output
-  UOpRef points;                  // the value at whose points it is stored
-  llvm::ArrayRef<UOpRef> extents; // of the points in the order of memory
-  UOpRef root;                    // spec.rootOp
-  const std::optional<ContractSpec> &contract;
-  std::optional<ReduceSpec> reduce; // likewise
-  unsigned laneBytes;               // of what lanes hold: the result's, or a reduction's own where they are less
-  unsigned ops;                     // elementwise ones of the result
-  uint64_t readBytes;               // of all that the kernel reads, at the extents' bounds
+  const Placed &out;                           // the first output
+  UOpRef points;                               // the value at whose points it is stored
+  llvm::ArrayRef<UOpRef> extents;              // of the points in the order of memory
+  UOpRef root;                                 // spec.rootOp
+  const std::optional<ContractSpec> &contract; // spec.contract
+  std::optional<ReduceSpec> reduce;            // what a root that is a reduction says
+  unsigned laneBytes; // of what lanes hold: the result's, or a reduction's own where they are less
+  unsigned ops;       // elementwise ones of the result
+  uint64_t readBytes; // of all that the kernel reads, at the extents' bounds
 
   /// The kernel under a plan.
   const AccessSummary &under(const Plan &plan);
