@@ -207,7 +207,7 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   if (!s) return s.takeError();
   if (Error e = run.end("schedule", ".txt", [&] { return print(*s); })) return std::move(e);
   if (o.emit == "schedule") return Compilation{{}, print(*s), {}};
-  if (o.gpu) return gpuText(run, m.ctx(), *s);
+  if (o.gpu) return gpuText(run, m, m.ctx(), *s);
 
   if (Error e = makeCache(o.cache)) return std::move(e);
   if (o.searchSeconds)

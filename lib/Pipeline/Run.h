@@ -63,7 +63,7 @@ llvm::Error searchFor(Run &run, const Module &m, const Schedule &s);
 llvm::Expected<Compilation> cpuText(const PipelineOptions &o, Context &c, const Module &m, const Schedule &s,
                                     llvm::ArrayRef<CompiledTarget> code);
 /// The text of a stage on the way to a GPU.
-llvm::Expected<Compilation> gpuText(Run &run, Context &c, const Schedule &s);
+llvm::Expected<Compilation> gpuText(Run &run, const Module &m, Context &c, const Schedule &s);
 /// The plans of all kernels, as PipelineOptions::plans reads them.
 std::string planList(llvm::ArrayRef<CompiledTarget> code, llvm::ArrayRef<GpuPart> gpus);
 

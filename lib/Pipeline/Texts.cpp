@@ -1,6 +1,6 @@
 //===- Texts.cpp: a stage as text, in place of a bundle ---------------------===//
 // Takes:    a schedule, and the code of its kernels.
-// Gives:    plans, a tuning, costs, C, assembly; of a GPU plans, a tuning,
+// Gives:    plans, a tuning, costs, C, assembly; of a GPU plans, a tuning, costs,
 //           accesses to memory, MLIR, LLVM IR, PTX or assembly, Metal's source.
 #include "Run.h"
 #include "astra/Codegen/Cost.h"
@@ -56,43 +56,101 @@ static std::string accessList(ArrayRef<GpuKernel> kernels, const GpuTarget &targ
   return out;
 }
 
-/// What each kernel takes of a core, at dims at which an entry launches it.
+namespace {
+/// Costs of a target's kernels as text: each at dims at which an entry launches it.
+class CostList {
+public:
+  CostList(const Module &m, const Schedule &s) : s(s), occasions(findOccasions(m, s)), os(text) {}
+
+  void target(StringRef name, StringRef speeds) {
+    os << "target " << name << ", speeds of " << speeds << "\n";
+    all = 0;
+  }
+  /// The value of a dim at which kernel number `i` is launched.
+  std::optional<int64_t> dim(size_t i, UOpRef n) const {
+    size_t d = find(s.dims, n) - s.dims.begin();
+    const auto &dims = occasions[i].dims;
+    return d < dims.size() ? std::optional(dims[d]) : std::nullopt;
+  }
+  void begin(const Kernel &k) {
+    if (isOpen) os << "  no sizes are known at which it is launched\n";
+    os << k.name << ": " << ::text(k.plan) << "\n";
+    isOpen = true;
+  }
+  /// What the kernel takes that has begun: all of it, the number of the term that bounds it, each term.
+  void terms(size_t i, const Kernel &k, double total, size_t bound, ArrayRef<double> cycles,
+             function_ref<const char *(size_t)> name) {
+    const Occasion &at = occasions[i];
+    os << formatv("  {0:f0} cycles by {1}", total, name(bound));
+    const char *before = " where ";
+    std::vector<UOpRef> used = topoSort(k.sink);
+    for (auto [d, v] : zip(s.dims, at.dims))
+      if (is_contained(used, d)) os << before << d->str.str() << " is " << v, before = ", ";
+    os << formatv(", {0:f0} launches a call\n  ", at.launches);
+    for (auto [n, v] : enumerate(cycles)) os << (n ? ", " : "") << name(n) << formatv(" {0:f0}", v);
+    os << "\n";
+    all += total * at.launches, isOpen = false;
+  }
+  void end() {
+    if (isOpen) os << "  no sizes are known at which it is launched\n";
+    os << formatv("all launches: {0:f0} cycles\n", all);
+    isOpen = false;
+  }
+  std::string take() { return std::move(text); }
+
+private:
+  const Schedule &s;
+  std::vector<Occasion> occasions;
+  std::string text;
+  raw_string_ostream os;
+  double all = 0;
+  bool isOpen = false; // a kernel has begun and no terms came
+};
+} // namespace
+
+/// What each kernel takes of a core.
 static Expected<std::string> costList(Context &c, const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code) {
-  std::vector<Occasion> occasions = findOccasions(m, s);
-  std::string out;
-  raw_string_ostream os(out);
+  CostList list(m, s);
   for (const CompiledTarget &t : code) {
-    double all = 0;
-    os << "target " << t.target->name << ", speeds of " << speedsOf(*t.target).name << "\n";
-    for (auto [k, spec, at] : zip_equal(t.kernels, s.kernels, occasions)) {
-      os << k.kernel.name << ": " << text(k.kernel.plan) << "\n";
+    list.target(t.target->name, speedsOf(*t.target).name);
+    for (auto [i, k] : enumerate(t.kernels)) {
       Kernel whole = k.kernel;
-      if (!spec.followers.empty()) // its code is that of tiles: the first kernel of the chain stands for all
-        whole = expandKernel(c, lowerKernel(c, spec, whole.plan));
+      if (!s.kernels[i].followers.empty()) // its code is that of tiles: the first kernel of the chain stands for all
+        whole = expandKernel(c, lowerKernel(c, s.kernels[i], whole.plan));
       Expected<Linear> l = linearize(c, whole);
       if (!l) return l.takeError();
-      auto cost = costOf(whole, *l, *t.target, [&, &at = at](UOpRef n) -> std::optional<int64_t> {
-        size_t d = find(s.dims, n) - s.dims.begin();
-        return d < at.dims.size() ? std::optional(at.dims[d]) : std::nullopt;
-      });
-      if (!cost) {
-        os << "  no sizes are known at which it is launched\n";
-        continue;
-      }
-      os << formatv("  {0:f0} cycles by {1}", cost->total(), costTermName(cost->bound()));
-      const char *before = " where ";
-      std::vector<UOpRef> used = topoSort(whole.sink);
-      for (auto [d, v] : zip(s.dims, at.dims))
-        if (is_contained(used, d)) os << before << d->str.str() << " is " << v, before = ", ";
-      os << formatv(", {0:f0} launches a call\n  ", at.launches);
-      for (size_t n = 0; n < numCostTerms; ++n)
-        os << (n ? ", " : "") << costTermName(CostTerm(n)) << formatv(" {0:f0}", cost->cycles[n]);
-      os << "\n";
-      all += cost->total() * at.launches;
+      auto cost = costOf(whole, *l, *t.target, [&, i = i](UOpRef n) { return list.dim(i, n); });
+      list.begin(whole);
+      if (cost)
+        list.terms(i, whole, cost->total(), size_t(cost->bound()), cost->cycles,
+                   [](size_t n) { return costTermName(CostTerm(n)); });
     }
-    os << formatv("all launches: {0:f0} cycles\n", all);
+    list.end();
   }
-  return out;
+  return list.take();
+}
+
+/// What each kernel takes of a GPU.
+static Expected<std::string> costList(Context &c, const Module &m, const Schedule &s, ArrayRef<GpuKernel> kernels,
+                                      const GpuTarget &target) {
+  const GpuSpeeds *speeds = speedsOf(target);
+  if (!speeds) {
+    std::string known;
+    for (const GpuSpeeds &g : allGpuSpeeds()) known += (known.empty() ? "" : ", ") + std::string(g.name);
+    return createStringError(std::string("--emit=cost of ") + target.name +
+                             ": MachineTable.def has no speeds of this GPU; it has those of " + known);
+  }
+  CostList list(m, s);
+  list.target(target.name, speeds->title);
+  for (auto [i, k] : enumerate(kernels)) {
+    auto cost = costOf(c, k, target, *speeds, [&, i = i](UOpRef n) { return list.dim(i, n); });
+    list.begin(*k.kernel);
+    if (!cost) continue;
+    const double *most = max_element(*cost);
+    list.terms(i, *k.kernel, *most, most - cost->begin(), *cost, [](size_t n) { return gpuTermName(GpuTerm(n)); });
+  }
+  list.end();
+  return list.take();
 }
 
 static Compilation asText(std::string text) { return {{}, std::move(text), {}}; }
@@ -121,7 +179,7 @@ Expected<Compilation> astra::cpuText(const PipelineOptions &o, Context &c, const
   return Compilation{{}, std::move(program->source), std::move(program->header)};
 }
 
-Expected<Compilation> astra::gpuText(Run &run, Context &c, const Schedule &s) {
+Expected<Compilation> astra::gpuText(Run &run, const Module &m, Context &c, const Schedule &s) {
   const PipelineOptions &o = run.o;
   std::string stage = std::string("code ") + o.gpu->name;
   run.begin(stage + ", " + Twine(s.kernels.size()) + " kernels");
@@ -136,6 +194,11 @@ Expected<Compilation> astra::gpuText(Run &run, Context &c, const Schedule &s) {
     return asText(std::move(list));
   }
   if (o.emit == "accesses") return asText(accessList(*kernels, *o.gpu));
+  if (o.emit == "cost") {
+    Expected<std::string> list = costList(c, m, s, *kernels, *o.gpu);
+    if (!list) return list.takeError();
+    return asText(std::move(*list));
+  }
   if (o.emit == "tuning") {
     Tuning all;
     addTo(all, s, o.gpu->name, [&](size_t i) -> const Kernel & { return storage[i]; });

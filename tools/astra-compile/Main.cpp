@@ -378,11 +378,13 @@ Program describe(CommandLine &c) {
        pairs(j.assets)},
       {"emit", "STAGE",
        "gives a stage instead of a bundle: sharding (the program of one shard), uop, schedule, plan, tuning (plans as "
-       "--tuning reads them), cost (cycles that each kernel takes of a core, by what takes them), c or asm (of the "
+       "--tuning reads them), cost (cycles that each kernel takes of a core or a GPU, by what takes them), c or asm "
+       "(of the "
        "first target). c with -o model.c "
        "writes model.h too: the entries as C functions that need no runtime. Of one GPU (--target of " +
            gpuNames() +
-           "): plan, tuning, accesses (sectors and banks of memory that a warp meets), mlir, llvm, ptx, or asm, which "
+           "): plan, tuning, cost, accesses (sectors and banks of memory that a warp meets), mlir, llvm, ptx, or asm, "
+           "which "
            "of "
            "cuda is PTX too. Of --target=metal: metal (source in the Metal Shading Language), plan, tuning, accesses",
        word(o.emit, "sharding|uop|schedule|plan|tuning|cost|accesses|c|mlir|llvm|ptx|asm|metal")},
@@ -476,10 +478,10 @@ std::string takeText(CommandLine &c, const GpuTarget &gpu) {
   if (!metal && o.emit == "metal") return std::string("--emit=metal is of --target=metal, not of ") + gpu.name;
   if (o.emit == "c")
     return std::string("--emit=c is of CPUs; of ") + gpu.name +
-           " there are plan, tuning, accesses, mlir, llvm, ptx and asm";
+           " there are plan, tuning, cost, accesses, mlir, llvm, ptx and asm";
   if (o.emit == "ptx" && gpu.flavour != GpuFlavour::CUDA)
     return std::string("--emit=ptx is of cuda; of ") + gpu.name +
-           " there are plan, tuning, accesses, mlir, llvm and asm";
+           " there are plan, tuning, cost, accesses, mlir, llvm and asm";
   o.gpu = &gpu;
   return "";
 }

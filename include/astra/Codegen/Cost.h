@@ -41,6 +41,9 @@ struct KernelCost {
   double least() const { return (*this)[CostTerm::Memory]; }
 };
 
+/// What an elementwise op of a value takes, in fmas of as many elements.
+double fmasOf(UOpRef x);
+
 /// The cost of a launch of all items; nothing where an extent is not known at these dims, as one that data decide.
 std::optional<KernelCost> costOf(const Kernel &k, const Linear &l, const Target &t,
                                  llvm::function_ref<std::optional<int64_t>(UOpRef)> dims);

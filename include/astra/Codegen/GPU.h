@@ -15,6 +15,7 @@
 #include "astra/Codegen/Plan.h"
 #include "astra/IR/MatrixUnits.h"
 #include "llvm/ADT/DenseMap.h"
+#include <array>
 
 namespace astra {
 
@@ -156,8 +157,33 @@ struct GpuAccess {
   double waste = 0;      // those, by how many would hold what it touches
   uint64_t moved = 0;    // bytes of the sectors that an item touches, all turns of the loops around together
   unsigned conflict = 0; // of a shared array: most words in one bank, of threads that go together
+  uint64_t waves = 0;    // of a shared array: how often an item takes up to 128 bytes at once, all turns together
 };
 std::vector<GpuAccess> gpuAccesses(const GpuKernel &kernel, const GpuTarget &target);
+
+/// What a GPU does in a cycle, a row of MachineTable.def.
+struct GpuSpeeds {
+  const char *name, *title;
+  unsigned units;
+  double fma, matrix, latency; // of a unit
+  uint64_t l2Bytes;            // of the chip, as the next two
+  double l2, memory;
+  const char *source;
+};
+llvm::ArrayRef<GpuSpeeds> allGpuSpeeds();
+/// The row of a target, or null.
+const GpuSpeeds *speedsOf(const GpuTarget &target);
+
+/// What runs beside each other: a launch takes as long as the longest of them.
+enum class GpuTerm : uint8_t { Arithmetic, Matrix, Chains, Shared, L2, Memory };
+inline constexpr size_t numGpuTerms = 6;
+const char *gpuTermName(GpuTerm t);
+
+/// Cycles, by GpuTerm.
+using GpuCost = std::array<double, numGpuTerms>;
+/// The cost of a launch of all items; nothing where an extent is not known at these dims.
+std::optional<GpuCost> costOf(Context &c, const GpuKernel &kernel, const GpuTarget &target, const GpuSpeeds &speeds,
+                              llvm::function_ref<std::optional<int64_t>(UOpRef)> dims);
 
 /// Optimized LLVM IR, as text.
 llvm::Expected<std::string> gpuOptimizedIR(const GpuModule &m);
@@ -193,8 +219,8 @@ llvm::Error checkLaunch(const GpuLaunch &k, const GpuTarget &target);
 /// All kernels of a schedule as code of one GPU, in the order of Schedule::kernels.
 struct CompiledGpu {
   const GpuTarget *target;
-  std::vector<Kernel> kernels; // expanded
-  std::vector<UOpRef> items;   // work items of a launch, over dims
+  std::vector<Kernel> kernels;               // expanded
+  std::vector<UOpRef> items;                 // work items of a launch, over dims
   GpuModule module;
   GpuBinary binary;
   std::string ptxasVersion; // where there is a cubin

@@ -110,7 +110,9 @@ private:
         while (placeOf(thread, point) % together) together /= 2;
     a.bytes = unsigned(together * bytes);
     unsigned atOnce = std::min<unsigned>(target.warp, 32 / std::max<unsigned>(a.bytes / 4, 1)); // 128 bytes
-    for (int64_t point = 0; point < points; ++point)
+    unsigned most = 0;                                                                          // waves of a warp
+    for (int64_t point = 0; point < points; ++point) {
+      unsigned waves = 0;
       for (int64_t l = 0; l < lanes; l += together)
         for (unsigned first = 0; first < target.warp; first += atOnce) {
           std::map<int64_t, std::set<int64_t>> banks;
@@ -118,9 +120,19 @@ private:
             int64_t begin = (placeOf(thread, point) + l * step) * bytes;
             for (int64_t word = begin >> 2; word <= (begin + a.bytes - 1) >> 2; ++word) banks[word % 32].insert(word);
           }
-          for (auto &[bank, words] : banks) a.conflict = std::max<unsigned>(a.conflict, words.size());
+          unsigned conflict = 0;
+          for (auto &[bank, words] : banks) conflict = std::max<unsigned>(conflict, words.size());
+          a.conflict = std::max(a.conflict, conflict), waves += conflict;
         }
+      most = std::max(most, waves);
+    }
+    a.waves = wavesOf(most);
     found.push_back(a);
+  }
+
+  /// Of an item, whose warps have so many each in every turn.
+  uint64_t wavesOf(double ofWarp) const {
+    return uint64_t(std::min(ofWarp * std::max(double(k.group) / target.warp, 1.0) * turns.back(), 1e18));
   }
 
   /// What ldmatrix reads for a step: of 8 lines a part of 16 bytes each, which go together.
@@ -150,6 +162,7 @@ private:
         std::map<int64_t, unsigned> banks;
         for (int64_t p : parts) a.conflict = std::max(a.conflict, ++banks[p % (32 / part)]);
       }
+      a.waves = wavesOf(double(reads.size()) * a.conflict);
       found.push_back(a);
     }
   }
@@ -171,7 +184,7 @@ std::vector<GpuAccess> astra::gpuAccesses(const GpuKernel &k, const GpuTarget &t
     for (const Inst &i : part.linear.insts)
       if (i.kind == InstKind::LoopBegin && RangeKind(i.uop->ints[1]) == RangeKind::Parallel) items += i.uop->src[0]->hi;
     for (GpuAccess a : gpuAccesses(part, target)) {
-      a.moved = llvm::SaturatingMultiply(a.moved, items);
+      a.moved = llvm::SaturatingMultiply(a.moved, items), a.waves = llvm::SaturatingMultiply(a.waves, items);
       if (a.buffer >= 0 && part.arguments[a.buffer].local) continue;
       if (a.buffer >= 0) a.buffer = int64_t(part.arguments[a.buffer].number);
       all.push_back(a);

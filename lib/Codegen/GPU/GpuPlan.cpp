@@ -38,8 +38,6 @@ static constexpr Executor aThread{.isThread = true,
                                   .l2Bytes = 64 * 1024,
                                   .l3Bytes = 0};
 
-constexpr int64_t units = 128; // that a launch should have a block for: of the large chips about so many
-
 static int64_t likely(llvm::ArrayRef<UOpRef> extents) {
   int64_t n = 1;
   for (UOpRef e : extents) n = std::min(n * likely(e), int64_t(1) << 40);

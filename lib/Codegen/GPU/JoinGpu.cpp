@@ -9,6 +9,7 @@
 #include "../Joint.h"
 #include "../Rows.h"
 #include "CheckGpuPlan.h"
+#include "ProductPlan.h"
 #include "astra/Codegen/Accesses.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Contract.h"
@@ -18,7 +19,6 @@
 using namespace astra;
 
 static constexpr unsigned blockThreads = 256, vector = 4;
-static constexpr int64_t units = 128;   // of a large chip, each of which should have a tile
 static constexpr uint64_t mostOwn = 64; // elements of a row that a thread keeps
 
 /// A product of the tile: lanes along the results' neighbours, `down` threads one below another along the rows.

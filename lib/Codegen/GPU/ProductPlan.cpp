@@ -99,8 +99,7 @@ private:
   }
 
   void consider(const Tile &t, unsigned lanes, int64_t wide, int64_t down, unsigned spread) {
-    constexpr int64_t units = 128; // that a launch should have a block for: of the large chips about so many
-    constexpr int64_t band = 8;    // rows of tiles that are taken together
+    constexpr int64_t band = 8; // rows of tiles that are taken together
     // Steps that a chain's result takes; what a full chip is worth, chains that there are not, a block of a warp; how
     // much of its loads a step waits for.
     constexpr double addition = 0.4, filled = 0.6, idle = 0.25, lone = 0.95, apart = 0.25;
@@ -167,7 +166,7 @@ static bool chooseUnitTile(const KernelSpec &spec, const ContractSpec &s, const 
   };
   static constexpr Tile mma[] = {{4, 16, 128}, {2, 16, 128}, {2, 8, 128}, {2, 8, 64}, {2, 4, 64}, {2, 4, 32}},
                         mfma[] = {{32, 4, 128}, {16, 4, 128}, {16, 2, 128}, {16, 2, 64}, {16, 1, 64}};
-  constexpr int64_t units = 128, band = 8;
+  constexpr int64_t band = 8;
   int64_t m = 1, n = likely(spec.rootOp->shape[p.nLabel]), others = 1;
   for (int64_t l = 0; l < s.kept; ++l)
     if (l != p.nLabel) (llvm::is_contained(p.mLabels, l) ? m : others) *= likely(spec.rootOp->shape[l]);
@@ -192,7 +191,7 @@ static void chooseGroupTile(const KernelSpec &spec, const ContractSpec &s, Plan 
     unsigned groups, rows, vectors, stages;
   };
   static constexpr Tile tiles[] = {{2, 2, 32, 4}, {2, 2, 16, 6}, {1, 2, 16, 6}, {1, 2, 8, 8}, {1, 2, 4, 8}};
-  constexpr int64_t units = 128, band = 8;
+  constexpr int64_t band = 8;
   int64_t m = 1, n = likely(spec.rootOp->shape[p.nLabel]), others = 1;
   for (int64_t l = 0; l < s.kept; ++l)
     if (l != p.nLabel) (llvm::is_contained(p.mLabels, l) ? m : others) *= likely(spec.rootOp->shape[l]);

@@ -62,10 +62,19 @@ double KernelCost::total() const {
   return *std::max_element(cycles.begin(), cycles.end() - 1) + (*this)[CostTerm::Masks];
 }
 
+double astra::fmasOf(UOpRef x) {
+  // As the vendors' documents have them within a factor of two.
+  constexpr double ofDivision = 10, ofFunction = 20, ofSmallFloat = 6;
+  if (!has(x->op, Elementwise)) return 0;
+  bool small = x->op == Op::Cast && (isNarrow(x->dtype) || isNarrow(x->src[0]->dtype));
+  return has(x->op, Function)                                        ? ofFunction
+         : small                                                     ? ofSmallFloat
+         : x->op == Op::Div || x->op == Op::Mod || x->op == Op::Sqrt ? ofDivision
+                                                                     : 1;
+}
+
 namespace {
 
-// Operations of a vector beside fma, in fmas, as the vendors' documents have them within a factor of two.
-constexpr double ofDivision = 10, ofFunction = 20, ofSmallFloat = 6;
 // Cycles of a division of integers by what is no constant; by a constant it is a product.
 constexpr double ofIndexDivision = 18, ofIndexProduct = 2;
 
@@ -231,13 +240,8 @@ void Walk::define(UOpRef x) {
   default: break;
   }
   if (!has(x->op, Elementwise)) return;
-  bool small = x->op == Op::Cast && (isNarrow(x->dtype) || isNarrow(x->src[0]->dtype));
-  double ops = has(x->op, Function)                                        ? ofFunction
-               : small                                                     ? ofSmallFloat
-               : x->op == Op::Div || x->op == Op::Mod || x->op == Op::Sqrt ? ofDivision
-                                                                           : 1;
   double n = x->dtype == DType::Bool ? vectors(x->src[0]) : vectors(x);
-  add(CostTerm::Arithmetic, ops * n / s.fma);
+  add(CostTerm::Arithmetic, fmasOf(x) * n / s.fma);
   issue(n);
 }
 
