@@ -300,6 +300,20 @@ TargetCode Assembler::codeOf(GpuBinary &b) {
   return {std::move(b.code), fmt::SectionKind::DeviceCode, std::move(text)};
 }
 
+/// What a kernel takes, and the number of the term that bounds it.
+static void setCost(fmt::KernelCodeT &out, double cycles, fmt::CostTerm bound) {
+  constexpr double most = 1e18;
+  if (cycles <= 0) return;
+  out.cycles = uint64_t(std::min(std::max(cycles, 1.0), most)), out.bound = bound;
+}
+static constexpr fmt::CostTerm cpuTerms[numCostTerms] = {
+    fmt::CostTerm::Instructions, fmt::CostTerm::Arithmetic, fmt::CostTerm::Chains, fmt::CostTerm::Divisions,
+    fmt::CostTerm::Loads,        fmt::CostTerm::Stores,     fmt::CostTerm::L2,     fmt::CostTerm::L3,
+    fmt::CostTerm::Memory,       fmt::CostTerm::Masks};
+static constexpr fmt::CostTerm gpuTerms[numGpuTerms] = {fmt::CostTerm::Arithmetic, fmt::CostTerm::MatrixUnits,
+                                                        fmt::CostTerm::Chains,     fmt::CostTerm::SharedMemory,
+                                                        fmt::CostTerm::L2,         fmt::CostTerm::Memory};
+
 /// How kernel i is launched on a GPU, or by the emulator.
 Error Assembler::gpuCode(fmt::KernelT &out, const GpuPart &g, size_t i, bool host) {
   const GpuLaunch &launch = g.gpu.module.kernels[i];
@@ -309,6 +323,10 @@ Error Assembler::gpuCode(fmt::KernelT &out, const GpuPart &g, size_t i, bool hos
   if (Error e = set(entry->items, g.gpu.items[i])) return e;
   entry->scratch = exprs.constant(0);
   entry->plan = text(g.gpu.kernels[i].plan);
+  if (const auto &cost = g.gpu.costs[i]; cost && !host) {
+    const double *most = max_element(*cost);
+    setCost(*entry, *most, gpuTerms[most - cost->begin()]);
+  }
   entry->gpu = std::make_unique<fmt::GpuCodeT>();
   fmt::GpuCodeT &t = *entry->gpu;
   t.symbol = launch.name;
@@ -336,6 +354,7 @@ Error Assembler::kernels() {
       if (Error e = set(entry->items, k.items)) return e;
       entry->scratch = exprs.constant(k.scratch);
       entry->plan = text(k.kernel.plan);
+      if (k.cost) setCost(*entry, k.cost->total(), cpuTerms[size_t(k.cost->bound())]);
       out->code.push_back(std::move(entry));
     }
     for (const GpuPart &g : gpus)

@@ -298,6 +298,13 @@ void tool::printSummary(raw_ostream &out, const BundleFile &b) {
         << toHex(s.sha256, true) << "\n";
 }
 
+StringRef tool::boundText(fmt::CostTerm t) {
+  static constexpr StringLiteral names[] = {"",      "instructions", "arithmetic",   "chains", "divisions",
+                                            "loads", "stores",       "L2",           "L3",     "memory",
+                                            "masks", "matrix units", "shared memory"};
+  return size_t(t) < std::size(names) ? names[size_t(t)] : StringLiteral("what this version has no word for");
+}
+
 void tool::printKernels(raw_ostream &out, const BundleFile &b) {
   const fmt::ManifestT &m = b.manifest;
   static constexpr const char *accesses[] = {"read", "write", "read-write"};
@@ -317,6 +324,9 @@ void tool::printKernels(raw_ostream &out, const BundleFile &b) {
         out << "  " << t->name << " at " << code->offset << ", items " << exprText(m, code->items) << ", scratch "
             << exprText(m, code->scratch) << "\n";
       if (!code->plan.empty()) out << "    " << code->plan << "\n";
+      if (code->bound != fmt::CostTerm::Unknown)
+        out << "    " << code->cycles << " cycles by " << boundText(code->bound)
+            << (m.dims.empty() ? "" : ", at the upper bounds of dims") << "\n";
     }
   }
 }

@@ -9,6 +9,9 @@ void printSummary(llvm::raw_ostream &out, const BundleFile &b);
 void printKernels(llvm::raw_ostream &out, const BundleFile &b);
 void printJSON(llvm::raw_ostream &out, const BundleFile &b);
 
+/// What takes a kernel's cycles: "arithmetic", "memory" ...
+llvm::StringRef boundText(fmt::CostTerm t);
+
 /// "manifest", "code" ...: a section's kind.
 const char *kindName(uint32_t kind);
 

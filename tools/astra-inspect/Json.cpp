@@ -165,6 +165,10 @@ void Writer::kernels() {
       expr("items", c.items);
       expr("scratch", c.scratch);
       j.attribute("plan", c.plan);
+      if (c.bound != fmt::CostTerm::Unknown) {
+        j.attribute("cycles", c.cycles);
+        j.attribute("bound", tool::boundText(c.bound));
+      }
       if (!c.gpu) return;
       j.attributeObject("gpu", [&] {
         j.attribute("symbol", c.gpu->symbol);

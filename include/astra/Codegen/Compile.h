@@ -1,16 +1,18 @@
 //===- Compile.h: all kernels of a schedule for one target -----------------===//
 #pragma once
 #include "astra/Codegen/Accesses.h"
+#include "astra/Codegen/Cost.h"
 #include "astra/Codegen/Plan.h"
 #include "astra/Schedule/Program.h"
 
 namespace astra {
 
 struct CompiledKernel {
-  Kernel kernel;        // expanded
-  UOpRef items;         // work items of a launch, over dims
-  uint64_t scratch = 0; // bytes per worker
-  uint64_t offset = 0;  // of its first instruction in the image
+  Kernel kernel;                  // expanded
+  UOpRef items;                   // work items of a launch, over dims
+  uint64_t scratch = 0;           // bytes per worker
+  uint64_t offset = 0;            // of its first instruction in the image
+  std::optional<KernelCost> cost; // at the upper bounds of all dims, if it is counted; not of a fused chain
 };
 struct CompiledTarget {
   const Target *target;

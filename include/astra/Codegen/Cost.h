@@ -41,6 +41,8 @@ struct KernelCost {
   double least() const { return (*this)[CostTerm::Memory]; }
 };
 
+/// The upper bound of a dim, at which a bundle says what kernels take.
+std::optional<int64_t> mostOf(UOpRef dim);
 /// What an elementwise op of a value takes, in fmas of as many elements.
 double fmasOf(UOpRef x);
 

@@ -221,6 +221,7 @@ struct CompiledGpu {
   const GpuTarget *target;
   std::vector<Kernel> kernels;               // expanded
   std::vector<UOpRef> items;                 // work items of a launch, over dims
+  std::vector<std::optional<GpuCost>> costs; // at the upper bounds of all dims, where they are counted
   GpuModule module;
   GpuBinary binary;
   std::string ptxasVersion; // where there is a cubin

@@ -2,6 +2,7 @@
 // Takes:    a schedule, a target, where ptxas is.
 // Gives:    code and text of the GPU, and what the manifest says of each kernel.
 // Keeps:    the order of kernels; bytes depend on the schedule, the target and the toolchain alone.
+#include "astra/Codegen/Cost.h"
 #include "astra/Codegen/GPU.h"
 #include "astra/Codegen/Lower.h"
 #include <chrono>
@@ -10,12 +11,16 @@ using namespace astra;
 
 llvm::Expected<CompiledGpu> astra::compileGpu(Context &c, const Schedule &s, const GpuTarget &target,
                                               const std::string &ptxas, const Plans &plans) {
-  CompiledGpu out{&target, {}, {}, {}, {}, {}, {}};
+  CompiledGpu out{&target, {}, {}, {}, {}, {}, {}, {}};
   if (auto e = verifyProgram(c, s, false, out.proved)) return e;
   auto kernels = gpuKernels(c, s, target, out.kernels, plans);
   if (!kernels) return kernels.takeError();
   for (const GpuKernel &k : *kernels) out.proved += k.proved;
-  for (const GpuKernel &k : *kernels) out.items.push_back(itemsOf(c, k));
+  const GpuSpeeds *speeds = speedsOf(target);
+  for (const GpuKernel &k : *kernels) {
+    out.items.push_back(itemsOf(c, k));
+    out.costs.push_back(speeds ? costOf(c, k, target, *speeds, mostOf) : std::nullopt);
+  }
   auto module = lowerGpu(c, *kernels, target, s.dims);
   if (!module) return module.takeError();
   out.module = std::move(*module);

@@ -62,6 +62,8 @@ double KernelCost::total() const {
   return *std::max_element(cycles.begin(), cycles.end() - 1) + (*this)[CostTerm::Masks];
 }
 
+std::optional<int64_t> astra::mostOf(UOpRef dim) { return dim->op == Op::Dim ? std::optional(dim->hi) : std::nullopt; }
+
 double astra::fmasOf(UOpRef x) {
   // As the vendors' documents have them within a factor of two.
   constexpr double ofDivision = 10, ofFunction = 20, ofSmallFloat = 6;

@@ -775,6 +775,69 @@ inline const char *EnumNameAccess(Access e) {
   return EnumNamesAccess()[index];
 }
 
+enum class CostTerm : uint8_t {
+  Unknown = 0,
+  Instructions = 1,
+  Arithmetic = 2,
+  Chains = 3,
+  Divisions = 4,
+  Loads = 5,
+  Stores = 6,
+  L2 = 7,
+  L3 = 8,
+  Memory = 9,
+  Masks = 10,
+  MatrixUnits = 11,
+  SharedMemory = 12,
+  MIN = Unknown,
+  MAX = SharedMemory
+};
+
+inline const CostTerm (&EnumValuesCostTerm())[13] {
+  static const CostTerm values[] = {
+    CostTerm::Unknown,
+    CostTerm::Instructions,
+    CostTerm::Arithmetic,
+    CostTerm::Chains,
+    CostTerm::Divisions,
+    CostTerm::Loads,
+    CostTerm::Stores,
+    CostTerm::L2,
+    CostTerm::L3,
+    CostTerm::Memory,
+    CostTerm::Masks,
+    CostTerm::MatrixUnits,
+    CostTerm::SharedMemory
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesCostTerm() {
+  static const char * const names[14] = {
+    "Unknown",
+    "Instructions",
+    "Arithmetic",
+    "Chains",
+    "Divisions",
+    "Loads",
+    "Stores",
+    "L2",
+    "L3",
+    "Memory",
+    "Masks",
+    "MatrixUnits",
+    "SharedMemory",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameCostTerm(CostTerm e) {
+  if (flatbuffers::IsOutRange(e, CostTerm::Unknown, CostTerm::SharedMemory)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesCostTerm()[index];
+}
+
 enum class Arch : uint8_t {
   X86_64 = 0,
   AArch64 = 1,
@@ -2889,6 +2952,8 @@ struct KernelCodeT : public flatbuffers::NativeTable {
   uint32_t scratch = 0;
   std::string plan{};
   std::unique_ptr<astra::fmt::GpuCodeT> gpu{};
+  uint64_t cycles = 0;
+  astra::fmt::CostTerm bound = astra::fmt::CostTerm::Unknown;
   KernelCodeT() = default;
   KernelCodeT(const KernelCodeT &o);
   KernelCodeT(KernelCodeT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -2906,7 +2971,9 @@ struct KernelCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_ITEMS = 6,
     VT_SCRATCH = 8,
     VT_PLAN = 10,
-    VT_GPU = 12
+    VT_GPU = 12,
+    VT_CYCLES = 14,
+    VT_BOUND = 16
   };
   uint64_t offset() const {
     return GetField<uint64_t>(VT_OFFSET, 0);
@@ -2923,6 +2990,12 @@ struct KernelCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const astra::fmt::GpuCode *gpu() const {
     return GetPointer<const astra::fmt::GpuCode *>(VT_GPU);
   }
+  uint64_t cycles() const {
+    return GetField<uint64_t>(VT_CYCLES, 0);
+  }
+  astra::fmt::CostTerm bound() const {
+    return static_cast<astra::fmt::CostTerm>(GetField<uint8_t>(VT_BOUND, 0));
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint64_t>(verifier, VT_OFFSET, 8) &&
@@ -2932,6 +3005,8 @@ struct KernelCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyString(plan()) &&
            VerifyOffset(verifier, VT_GPU) &&
            verifier.VerifyTable(gpu()) &&
+           VerifyField<uint64_t>(verifier, VT_CYCLES, 8) &&
+           VerifyField<uint8_t>(verifier, VT_BOUND, 1) &&
            verifier.EndTable();
   }
   KernelCodeT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -2958,6 +3033,12 @@ struct KernelCodeBuilder {
   void add_gpu(flatbuffers::Offset<astra::fmt::GpuCode> gpu) {
     fbb_.AddOffset(KernelCode::VT_GPU, gpu);
   }
+  void add_cycles(uint64_t cycles) {
+    fbb_.AddElement<uint64_t>(KernelCode::VT_CYCLES, cycles, 0);
+  }
+  void add_bound(astra::fmt::CostTerm bound) {
+    fbb_.AddElement<uint8_t>(KernelCode::VT_BOUND, static_cast<uint8_t>(bound), 0);
+  }
   explicit KernelCodeBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -2975,13 +3056,17 @@ inline flatbuffers::Offset<KernelCode> CreateKernelCode(
     uint32_t items = 0,
     uint32_t scratch = 0,
     flatbuffers::Offset<flatbuffers::String> plan = 0,
-    flatbuffers::Offset<astra::fmt::GpuCode> gpu = 0) {
+    flatbuffers::Offset<astra::fmt::GpuCode> gpu = 0,
+    uint64_t cycles = 0,
+    astra::fmt::CostTerm bound = astra::fmt::CostTerm::Unknown) {
   KernelCodeBuilder builder_(_fbb);
+  builder_.add_cycles(cycles);
   builder_.add_offset(offset);
   builder_.add_gpu(gpu);
   builder_.add_plan(plan);
   builder_.add_scratch(scratch);
   builder_.add_items(items);
+  builder_.add_bound(bound);
   return builder_.Finish();
 }
 
@@ -2991,7 +3076,9 @@ inline flatbuffers::Offset<KernelCode> CreateKernelCodeDirect(
     uint32_t items = 0,
     uint32_t scratch = 0,
     const char *plan = nullptr,
-    flatbuffers::Offset<astra::fmt::GpuCode> gpu = 0) {
+    flatbuffers::Offset<astra::fmt::GpuCode> gpu = 0,
+    uint64_t cycles = 0,
+    astra::fmt::CostTerm bound = astra::fmt::CostTerm::Unknown) {
   auto plan__ = plan ? _fbb.CreateString(plan) : 0;
   return astra::fmt::CreateKernelCode(
       _fbb,
@@ -2999,7 +3086,9 @@ inline flatbuffers::Offset<KernelCode> CreateKernelCodeDirect(
       items,
       scratch,
       plan__,
-      gpu);
+      gpu,
+      cycles,
+      bound);
 }
 
 flatbuffers::Offset<KernelCode> CreateKernelCode(flatbuffers::FlatBufferBuilder &_fbb, const KernelCodeT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -5570,7 +5659,9 @@ inline KernelCodeT::KernelCodeT(const KernelCodeT &o)
         items(o.items),
         scratch(o.scratch),
         plan(o.plan),
-        gpu((o.gpu) ? new astra::fmt::GpuCodeT(*o.gpu) : nullptr) {
+        gpu((o.gpu) ? new astra::fmt::GpuCodeT(*o.gpu) : nullptr),
+        cycles(o.cycles),
+        bound(o.bound) {
 }
 
 inline KernelCodeT &KernelCodeT::operator=(KernelCodeT o) FLATBUFFERS_NOEXCEPT {
@@ -5579,6 +5670,8 @@ inline KernelCodeT &KernelCodeT::operator=(KernelCodeT o) FLATBUFFERS_NOEXCEPT {
   std::swap(scratch, o.scratch);
   std::swap(plan, o.plan);
   std::swap(gpu, o.gpu);
+  std::swap(cycles, o.cycles);
+  std::swap(bound, o.bound);
   return *this;
 }
 
@@ -5596,6 +5689,8 @@ inline void KernelCode::UnPackTo(KernelCodeT *_o, const flatbuffers::resolver_fu
   { auto _e = scratch(); _o->scratch = _e; }
   { auto _e = plan(); if (_e) _o->plan = _e->str(); }
   { auto _e = gpu(); if (_e) _o->gpu = std::unique_ptr<astra::fmt::GpuCodeT>(_e->UnPack(_resolver)); }
+  { auto _e = cycles(); _o->cycles = _e; }
+  { auto _e = bound(); _o->bound = _e; }
 }
 
 inline flatbuffers::Offset<KernelCode> KernelCode::Pack(flatbuffers::FlatBufferBuilder &_fbb, const KernelCodeT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -5611,13 +5706,17 @@ inline flatbuffers::Offset<KernelCode> CreateKernelCode(flatbuffers::FlatBufferB
   auto _scratch = _o->scratch;
   auto _plan = _o->plan.empty() ? 0 : _fbb.CreateString(_o->plan);
   auto _gpu = _o->gpu ? CreateGpuCode(_fbb, _o->gpu.get(), _rehasher) : 0;
+  auto _cycles = _o->cycles;
+  auto _bound = _o->bound;
   return astra::fmt::CreateKernelCode(
       _fbb,
       _offset,
       _items,
       _scratch,
       _plan,
-      _gpu);
+      _gpu,
+      _cycles,
+      _bound);
 }
 
 inline GpuCodeT *GpuCode::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
@@ -6687,6 +6786,31 @@ inline const flatbuffers::TypeTable *AccessTypeTable() {
   return &tt;
 }
 
+inline const flatbuffers::TypeTable *CostTermTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::CostTermTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_ENUM, 13, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
 inline const flatbuffers::TypeTable *ArchTypeTable() {
   static const flatbuffers::TypeCode type_codes[] = {
     { flatbuffers::ET_UCHAR, 0, 0 },
@@ -7015,13 +7139,16 @@ inline const flatbuffers::TypeTable *KernelCodeTypeTable() {
     { flatbuffers::ET_UINT, 0, -1 },
     { flatbuffers::ET_UINT, 0, -1 },
     { flatbuffers::ET_STRING, 0, -1 },
-    { flatbuffers::ET_SEQUENCE, 0, 0 }
+    { flatbuffers::ET_SEQUENCE, 0, 0 },
+    { flatbuffers::ET_ULONG, 0, -1 },
+    { flatbuffers::ET_UCHAR, 0, 1 }
   };
   static const flatbuffers::TypeFunction type_refs[] = {
-    astra::fmt::GpuCodeTypeTable
+    astra::fmt::GpuCodeTypeTable,
+    astra::fmt::CostTermTypeTable
   };
   static const flatbuffers::TypeTable tt = {
-    flatbuffers::ST_TABLE, 5, type_codes, type_refs, nullptr, nullptr, nullptr
+    flatbuffers::ST_TABLE, 7, type_codes, type_refs, nullptr, nullptr, nullptr
   };
   return &tt;
 }
