@@ -31,6 +31,8 @@ unsigned lanesThatMove(const Executor &t, UOpRef n, unsigned width);
 /// Of any number in a plan; steps of a sum that columns take together.
 inline constexpr int64_t mostNumber = 4096;
 inline constexpr unsigned mostUnrollK = 16;
+/// Bytes of what an item copies, or of the sums of the blocks of a chain: what a worker may have as scratch.
+inline constexpr int64_t mostScratch = int64_t(16) << 20;
 
 /// Bytes of one row of all that passes between the kernels of a fused chain.
 uint64_t passedBytes(const KernelSpec &spec);

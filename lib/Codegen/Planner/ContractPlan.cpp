@@ -24,7 +24,7 @@ std::string astra::unpackable(const KernelSpec &spec, const ContractSpec &s, boo
   auto k = spec.rootOp->indices()[s.kept]->constIndex();
   if (!k) return "the length of the sum is not constant";
   int64_t row = int64_t(p.lanes) * p.unroll * std::max(1u, byteSize(spec.rootOp->dtype));
-  return *k > (int64_t(1) << 24) / row ? "its columns take more than 16 MiB" : "";
+  return *k > mostScratch / row ? "its columns take more than 16 MiB" : "";
 }
 
 /// The numbers of kept labels that the forms mention.
@@ -130,24 +130,23 @@ unsigned astra::lanesThatMove(const Executor &t, UOpRef n, unsigned width) {
 /// Lanes along the image, rows down it: enough sums to hide their latency, no more. All columns in one pass where that
 /// is possible, since another reads lines again; the last of several narrow vectors begins earlier.
 static void chooseDown(KernelFacts &f, const Executor &target, Plan &p) {
-  constexpr unsigned sums = threshold::downSums, leastRows = 2;
   UOpRef r = f.root;
   auto outside = llvm::make_filter_range(f.out.layout.dims, [&](const MemoryDim &d) { return d.axis != p.nLabel; });
   auto n = r->shape[p.nLabel]->constIndex();
   if (outside.empty() || !n) return;
   int64_t down = (--outside.end())->axis; // along which rows are neighbours
-  if (!llvm::is_contained(innerLabels(*f.contract, p.nLabel), down) || r->shape[down]->lo < leastRows) return;
+  if (!llvm::is_contained(innerLabels(*f.contract, p.nLabel), down) || r->shape[down]->lo < threshold::downRows) return;
   unsigned lanes = movesLastVector(f.spec) ? lanesThatMove(target, r->shape[p.nLabel], p.lanes) : 0;
   if (lanes * byteSize(r->dtype) >= threshold::leastVector) p.lanes = lanes;
   auto onePass = [&](unsigned vectors) {
     int64_t wide = int64_t(vectors) * p.lanes;
     return *n <= wide || *n % wide == 0;
   };
-  p.unroll = sums;
+  p.unroll = threshold::downSums;
   while (p.unroll > 1 && !onePass(p.unroll)) --p.unroll;
-  if (!onePass(p.unroll)) p.unroll = sums;
+  if (!onePass(p.unroll)) p.unroll = threshold::downSums;
   p.unroll = std::min<int64_t>(p.unroll, llvm::divideCeil(std::max<int64_t>(*n, 1), p.lanes));
-  p.mr = std::max(sums / p.unroll, leastRows);
+  p.mr = std::max(threshold::downSums / p.unroll, threshold::downRows);
   p.mLabels.assign({down});
   if (lanes == p.lanes && *n % lanes > 1 && *n < int64_t(p.unroll) * lanes) p.tail = tailOverlapped;
 }
@@ -157,14 +156,13 @@ static void chooseDown(KernelFacts &f, const Executor &target, Plan &p) {
 /// image has all its channels first, in the order of memory.
 static bool chooseAcross(KernelFacts &f, const Executor &target, llvm::ArrayRef<int64_t> rows, bool otherFitsL2,
                          Plan &p) {
-  constexpr unsigned most = threshold::acrossRows, least = threshold::acrossLeastRows;
   UOpRef r = f.root;
   auto length = r->shape[rows.back()]->constIndex(), n = r->shape[p.nLabel]->constIndex();
-  if (!length || !n || *length < least) return false;
-  p.mr = most;
-  while (p.mr >= least && *length % p.mr) --p.mr;
-  bool whole = p.mr >= least;
-  if (!whole) p.mr = least;
+  if (!length || !n || *length < threshold::acrossLeastRows) return false;
+  p.mr = threshold::acrossRows;
+  while (p.mr >= threshold::acrossLeastRows && *length % p.mr) --p.mr;
+  bool whole = p.mr >= threshold::acrossLeastRows;
+  if (!whole) p.mr = threshold::acrossLeastRows;
   // Half of the registers for sums and the other operand's vectors, half for what rows overlap in; no part of a line.
   auto fits = [&](unsigned vectors) { return (p.mr + 1) * vectors <= target.vectorRegisters / 2; };
   p.unroll = fits(2) && *n % (2 * p.lanes) == 0 ? 2 : 1;
@@ -441,11 +439,11 @@ bool astra::contractPlan(KernelFacts &f, const Executor &target, Plan &p) {
   for (int64_t l : rows)
     all = std::min(all * std::clamp<int64_t>(r->shape[l]->hi, 1, threshold::tileRows + 1), threshold::tileRows + 1);
   bool once = exceedsL2 && all <= threshold::tileRows;
-  constexpr uint64_t mostTaps = threshold::shortSum;
   uint64_t taps = 1;
   for (UOpRef e : llvm::drop_begin(r->indices(), f.contract->kept))
-    taps = std::min(taps, mostTaps + 1) * (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : mostTaps + 1);
-  bool hasParts = !f.contract->outside.empty() && taps > mostTaps;
+    taps = std::min<uint64_t>(taps, threshold::shortSum + 1) *
+           (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : threshold::shortSum + 1);
+  bool hasParts = !f.contract->outside.empty() && taps > threshold::shortSum;
   std::optional<SmallVector<int64_t>> ofBlocks = rowsOfBlocks(f, p.nLabel);
   Executor registers = target;
   if (ofBlocks) rows = *ofBlocks, registers.vectorRegisters /= 2; // half for the sums of a block
@@ -473,7 +471,7 @@ bool astra::contractPlan(KernelFacts &f, const Executor &target, Plan &p) {
   };
   tileFor({});
   bool isShort =
-      !target.isThread && taps <= mostTaps && isFloat(r->dtype); // a GPU's threads have no tiles of this kind
+      !target.isThread && taps <= threshold::shortSum && isFloat(r->dtype); // a GPU's threads have no tiles of this kind
   bool alsoInOther = (laneInB ? inA : inB)[p.nLabel];
   if (rows.empty()) {
     if (isShort) chooseDown(f, target, p);

@@ -19,6 +19,7 @@
 #include "astra/Codegen/Cost.h"
 #include "../Inequalities.h"
 #include "../SmallFloat.h"
+#include "Thresholds.h"
 #include "astra/IR/Index.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/DenseMap.h"
@@ -65,20 +66,15 @@ double KernelCost::total() const {
 std::optional<int64_t> astra::mostOf(UOpRef dim) { return dim->op == Op::Dim ? std::optional(dim->hi) : std::nullopt; }
 
 double astra::fmasOf(UOpRef x) {
-  // As the vendors' documents have them within a factor of two.
-  constexpr double ofDivision = 10, ofFunction = 20, ofSmallFloat = 6;
   if (!has(x->op, Elementwise)) return 0;
   bool small = x->op == Op::Cast && (isNarrow(x->dtype) || isNarrow(x->src[0]->dtype));
-  return has(x->op, Function)                                        ? ofFunction
-         : small                                                     ? ofSmallFloat
-         : x->op == Op::Div || x->op == Op::Mod || x->op == Op::Sqrt ? ofDivision
+  return has(x->op, Function)                                        ? threshold::functionFmas
+         : small                                                     ? threshold::convertFmas
+         : x->op == Op::Div || x->op == Op::Mod || x->op == Op::Sqrt ? threshold::divisionFmas
                                                                      : 1;
 }
 
 namespace {
-
-// Cycles of a division of integers by what is no constant; by a constant it is a product.
-constexpr double ofIndexDivision = 18, ofIndexProduct = 2;
 
 struct Touched {
   int64_t buffer;
@@ -129,19 +125,18 @@ private:
   std::optional<int64_t> evaluate(UOpRef x) { return idxEvaluate(x, dims); }
   /// The mean of an extent over the outer ranges that it depends on, of each of which some values are tried.
   std::optional<double> meanOf(UOpRef x) {
-    constexpr int64_t tried = 8;
     SmallVector<UOpRef, 4> outer;
     for (UOpRef n : topoSort(x))
       if (n->op == Op::Range) outer.push_back(n);
     llvm::DenseMap<UOpRef, int64_t> at;
     double sum = 0;
     int64_t points = 0, all = 1;
-    for (UOpRef r : outer) all *= std::clamp<int64_t>(int64_t(tripsOf.lookup(r)), 1, tried);
+    for (UOpRef r : outer) all *= std::clamp<int64_t>(int64_t(tripsOf.lookup(r)), 1, threshold::triedValues);
     for (; points < all; ++points) {
       int64_t rest = points;
       for (UOpRef r : outer) {
         double trips = std::max(tripsOf.lookup(r), 1.0);
-        int64_t some = std::clamp<int64_t>(int64_t(trips), 1, tried), n = rest % some;
+        int64_t some = std::clamp<int64_t>(int64_t(trips), 1, threshold::triedValues), n = rest % some;
         at[r] = some > 1 ? int64_t(double(n) * (trips - 1) / double(some - 1)) : 0, rest /= some;
       }
       auto v = idxEvaluate(x, [&](UOpRef n) -> std::optional<int64_t> {
@@ -220,7 +215,7 @@ void Walk::define(UOpRef x) {
     bool isDisplacement = x->op == Op::Add && (x->src[0]->isConst() || x->src[1]->isConst()); // a part of an address
     if (!isDisplacement) issue(double(lanesOf(x)));
     if (x->op == Op::FloorDiv || x->op == Op::Mod)
-      add(CostTerm::Divisions, x->src[1]->constIndex() ? ofIndexProduct : ofIndexDivision);
+      add(CostTerm::Divisions, x->src[1]->constIndex() ? threshold::indexProduct : threshold::indexDivision);
     return;
   }
   switch (x->op) {

@@ -190,14 +190,14 @@ void astra::chooseGather(KernelFacts &f, const Executor &target, Plan &p) {
 }
 
 int64_t astra::blocksOf(UOpRef r) {
-  constexpr int64_t most = int64_t(1) << 30; // elements: the blocks' sums are 16 MiB at most
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   auto isLabel = [](const AffineForm &f) { return f.isLabel(); };
   if (!isFloat(r->dtype) || s.reduced != 1 || !s.domain.empty() || !llvm::all_of(s.a, isLabel) ||
       !llvm::all_of(s.b, isLabel))
     return 0;
   UOpRef n = r->indices()[s.kept];
-  return n->hi > most ? 0 : n->hi / chainBlock;
+  int64_t blocks = n->hi / chainBlock;
+  return blocks > mostScratch / int64_t(sizeof(double)) ? 0 : blocks;
 }
 
 /// Few long sums, as of two vectors: the blocks of a chain are lanes, which lie 512 elements apart, and whole lines of
