@@ -77,9 +77,10 @@ public:
     os << k.name << ": " << ::text(k.plan) << "\n";
     isOpen = true;
   }
-  /// What the kernel takes that has begun: all of it, the number of the term that bounds it, each term.
+  /// What the kernel takes that has begun: all of it, the number of the term that bounds it, each term, how it is
+  /// shared.
   void terms(size_t i, const Kernel &k, double total, size_t bound, ArrayRef<double> cycles,
-             function_ref<const char *(size_t)> name) {
+             function_ref<const char *(size_t)> name, const Twine &shared = "") {
     const Occasion &at = occasions[i];
     os << formatv("  {0:f0} cycles by {1}", total, name(bound));
     const char *before = " where ";
@@ -88,7 +89,7 @@ public:
       if (is_contained(used, d)) os << before << d->str.str() << " is " << v, before = ", ";
     os << formatv(", {0:f0} launches a call\n  ", at.launches);
     for (auto [n, v] : enumerate(cycles)) os << (n ? ", " : "") << name(n) << formatv(" {0:f0}", v);
-    os << "\n";
+    os << shared << "\n";
     all += total * at.launches, isOpen = false;
   }
   void end() {
@@ -122,8 +123,12 @@ static Expected<std::string> costList(Context &c, const Module &m, const Schedul
       auto cost = costOf(whole, *l, *t.target, [&, i = i](UOpRef n) { return list.dim(i, n); });
       list.begin(whole);
       if (cost)
-        list.terms(i, whole, cost->total(), size_t(cost->bound()), cost->cycles,
-                   [](size_t n) { return costTermName(CostTerm(n)); });
+        list.terms(
+            i, whole, cost->total(), size_t(cost->bound()), cost->cycles,
+            [](size_t n) { return costTermName(CostTerm(n)); },
+            formatv("; items {0}, {1} cores imbalance {2:f2}", cost->items, t.target->cores,
+                    cost->imbalance(t.target->cores))
+                .str());
     }
     list.end();
   }

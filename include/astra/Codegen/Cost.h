@@ -32,6 +32,7 @@ const char *costTermName(CostTerm t);
 
 struct KernelCost {
   std::array<double, numCostTerms> cycles{}; // by CostTerm
+  int64_t items = 0;                         // of the launch
   double &operator[](CostTerm t) { return cycles[size_t(t)]; }
   double operator[](CostTerm t) const { return cycles[size_t(t)]; }
   /// The term that takes longest; of equal ones the first.
@@ -39,6 +40,8 @@ struct KernelCost {
   double total() const;
   /// What no plan of the kernel takes less than: memory's part.
   double least() const { return (*this)[CostTerm::Memory]; }
+  /// How many times an even share is what the busiest of so many cores has.
+  double imbalance(unsigned cores) const;
 };
 
 /// The upper bound of a dim, at which a bundle says what kernels take.

@@ -470,8 +470,8 @@ bool astra::contractPlan(KernelFacts &f, const Executor &target, Plan &p) {
       p.mr = m >= 32 ? 32 : m >= 16 ? 16 : std::max<int64_t>(m, 1), p.unroll = parts[0].first >= 32 ? 2 : 1;
   };
   tileFor({});
-  bool isShort =
-      !target.isThread && taps <= threshold::shortSum && isFloat(r->dtype); // a GPU's threads have no tiles of this kind
+  bool isShort = !target.isThread && taps <= threshold::shortSum &&
+                 isFloat(r->dtype); // a GPU's threads have no tiles of this kind
   bool alsoInOther = (laneInB ? inA : inB)[p.nLabel];
   if (rows.empty()) {
     if (isShort) chooseDown(f, target, p);

@@ -26,6 +26,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -61,6 +62,10 @@ CostTerm KernelCost::bound() const { return CostTerm(std::max_element(cycles.beg
 
 double KernelCost::total() const {
   return *std::max_element(cycles.begin(), cycles.end() - 1) + (*this)[CostTerm::Masks];
+}
+
+double KernelCost::imbalance(unsigned cores) const {
+  return items > 0 ? double(llvm::divideCeil(items, cores)) * cores / double(items) : 1;
 }
 
 std::optional<int64_t> astra::mostOf(UOpRef dim) { return dim->op == Op::Dim ? std::optional(dim->hi) : std::nullopt; }
@@ -174,6 +179,7 @@ bool Walk::take(const Inst &i) {
     at->inner.push_back(std::make_unique<Loop>());
     Loop *loop = at->inner.back().get();
     loop->range = x, loop->trips = *n, loop->outer = at;
+    if (RangeKind(x->ints[1]) == RangeKind::Parallel) cost.items += int64_t(*n);
     tripsOf[x] = loop->trips;
     at = loop, times *= loop->trips;
     break;

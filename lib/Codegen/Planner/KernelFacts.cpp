@@ -43,8 +43,7 @@ std::optional<PlanCost> KernelFacts::cost(const Plan &plan, const Target &target
     llvm::consumeError(order.takeError());
     return std::nullopt;
   }
-  auto items = idxEvaluate(itemCount(c, k.sink), dims);
   auto cost = costOf(k, *order, target, dims);
-  if (!items || !cost) return std::nullopt;
-  return PlanCost{*cost, topoSort(k.sink).size(), *items};
+  if (!cost) return std::nullopt;
+  return PlanCost{*cost, topoSort(k.sink).size()};
 }

@@ -20,11 +20,10 @@ uint64_t times(uint64_t count, int64_t extent);
 /// Bytes of a value, at the bounds of its extents.
 uint64_t mostBytes(UOpRef x);
 
-/// What a plan costs: by what takes it, and the kernel's nodes and items.
+/// What a plan costs, and the kernel's nodes.
 struct PlanCost {
   KernelCost cost;
   size_t nodes;
-  int64_t items;
 };
 
 class KernelFacts {

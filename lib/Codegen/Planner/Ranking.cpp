@@ -29,12 +29,13 @@ Plan astra::cheapest(KernelFacts &f, const Target &target, const Plan &p) {
   std::optional<PlanCost> own = f.cost(p, target, middle);
   if (!own || own->nodes > threshold::muchCode || own->cost.least() >= threshold::worthCost * own->cost.total())
     return p;
-  int64_t items = std::min<int64_t>(own->items, target.cores);
+  int64_t items = std::min<int64_t>(own->cost.items, target.cores);
   Plan best = p;
   double least = threshold::worthCost * own->cost.total();
   for (const Plan &other : candidates(f.spec, p, target, CandidatesFor::Ranking)) {
     std::optional<PlanCost> cost = f.cost(other, target, middle);
-    if (!cost || cost->items < items || cost->nodes > threshold::longerCode * own->nodes || cost->cost.total() >= least)
+    if (!cost || cost->cost.items < items || cost->nodes > threshold::longerCode * own->nodes ||
+        cost->cost.total() >= least)
       continue;
     least = cost->cost.total(), best = other;
   }
