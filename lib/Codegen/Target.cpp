@@ -106,7 +106,7 @@ struct Tuned {
 } // namespace
 
 const Target *astra::tunedTarget(const Target &level, const Core &core) {
-  constexpr unsigned ahead = 100; // of every other rank
+  constexpr unsigned ahead = 100; // of every rank of a level; ranks are this times the level's, and the core's row
   const Target *most = levelNamed(core.level);
   if (level.arch != core.arch || level.rank > most->rank || !levelNamed(level.name)) return nullptr;
   static std::mutex busy;
@@ -119,7 +119,7 @@ const Target *astra::tunedTarget(const Target &level, const Core &core) {
   t->features.push_back(t->feature.c_str());
   t->target.name = t->name.c_str();
   t->target.features = t->features;
-  t->target.rank += ahead;
+  t->target.rank = (level.rank + 1) * ahead + unsigned(&core - cores);
   t->target.l1Bytes = core.l1Bytes, t->target.l2Bytes = core.l2Bytes, t->target.l3Bytes = core.l3Bytes;
   t->target.onRequest = true, t->target.level = levelNamed(level.name);
   return &made.emplace_back(std::move(t))->target;
