@@ -1,5 +1,5 @@
 //===- Target.cpp: the CPU levels, one row each ----------------------------===//
-// Takes:    MachineTable.def for levels that are planned for a kind of core.
+// Takes:    MachineTable.def: what fmas take, caches of levels that are planned for a kind of core.
 // Gives:    targets.
 #include "astra/Codegen/Target.h"
 #include "format/Cores.h"
@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace astra;
@@ -38,20 +39,37 @@ static const char *const amxFlags[] = {
     "-mprefer-vector-width=512"};
 static const char *const armFlags[] = {"--target=aarch64-unknown-linux-gnu", "-march=armv8-a"};
 
+/// What hides the latency of an fma, of a row of MachineTable.def.
+static constexpr unsigned sumsOf(std::string_view row) {
+  struct Fma {
+    std::string_view name;
+    double aCycle, latency;
+  };
+  constexpr Fma rows[] = {
+#define SPEEDS(name, ranks, fma, loads, stores, latency, issue, masked, l2, l3, memory, source) {name, fma, latency},
+#include "format/MachineTable.def"
+  };
+  for (const Fma &r : rows)
+    if (r.name == row) return unsigned(r.aCycle * r.latency);
+  return 0;
+}
+
 static constexpr uint64_t KiB = 1024, MiB = 1024 * KiB;
 static constexpr Executor v3Core{.vectorBytes = 32,
                                  .vectorRegisters = 16,
                                  .maskedBytes = 4,
                                  .l1Bytes = 32 * KiB,
                                  .l2Bytes = 512 * KiB,
-                                 .l3Bytes = 8 * MiB},
+                                 .l3Bytes = 8 * MiB,
+                                 .sums = sumsOf("cpu:x86-64-v3")},
     v4Core{.vectorBytes = 64,
            .vectorRegisters = 32,
            .fmaFromMemory = true,
            .maskedBytes = 1,
            .l1Bytes = 32 * KiB,
            .l2Bytes = 1024 * KiB,
-           .l3Bytes = 24 * MiB},
+           .l3Bytes = 24 * MiB,
+           .sums = sumsOf("cpu:x86-64-v4")},
     amxCore{.vectorBytes = 64,
             .vectorRegisters = 32,
             .fmaFromMemory = true,
@@ -59,13 +77,15 @@ static constexpr Executor v3Core{.vectorBytes = 32,
             .l1Bytes = 32 * KiB,
             .l2Bytes = 1024 * KiB,
             .l3Bytes = 24 * MiB,
+            .sums = sumsOf("cpu:x86-64-v4"),
             .tiles = true},
     armCore{.vectorBytes = 16,
             .vectorRegisters = 32,
             .maskedBytes = 16,
             .l1Bytes = 64 * KiB,
             .l2Bytes = 512 * KiB,
-            .l3Bytes = 8 * MiB};
+            .l3Bytes = 8 * MiB,
+            .sums = sumsOf("cpu:aarch64")};
 static const Target rows[] = {
     // core, name, arch, rank, scales in one, slow division, features, flags, on request
     {v3Core, "cpu:x86-64-v3", Arch::X86_64, 3, false, false, v3Features, v3Flags},
@@ -121,6 +141,7 @@ const Target *astra::tunedTarget(const Target &level, const Core &core) {
   t->target.features = t->features;
   t->target.rank = (level.rank + 1) * ahead + unsigned(&core - cores);
   t->target.l1Bytes = core.l1Bytes, t->target.l2Bytes = core.l2Bytes, t->target.l3Bytes = core.l3Bytes;
+  if (unsigned sums = sumsOf(core.name); sums && level.vectorBytes == most->vectorBytes) t->target.sums = sums;
   t->target.onRequest = true, t->target.level = levelNamed(level.name);
   return &made.emplace_back(std::move(t))->target;
 }

@@ -9,8 +9,8 @@
 
 namespace astra {
 
-// Of all CPUs here: a line of their caches; the fewest ways of an L1, each of a page, so that lines a multiple
-// of a page apart meet in one set.
+// What plans take for granted of all CPUs: bytes of a cache line (of some of Apple's, half of one); the fewest ways of
+// an L1, each of 4 KiB, so that lines a multiple of that apart meet in one set.
 inline constexpr int64_t lineBytes = 64, cacheWays = 8;
 
 enum class Arch : uint8_t { X86_64, AArch64 };
@@ -26,6 +26,7 @@ struct Executor {
   uint64_t l1Bytes, l2Bytes;  // of its own
   uint64_t l3Bytes;           // of the L3, what one bundle can hope for
   unsigned cores = 16;        // as many as a launch's items should keep at work, where it is large
+  unsigned sums = 8;          // vectors of them that hide the latency of an fma: its cycles times fmas a cycle
   bool tiles = false;         // AMX: 16 rows of 16 sums are a register
 };
 

@@ -256,12 +256,17 @@ static void chooseSerial(KernelFacts &f, int64_t serial, unsigned w, Plan &p) {
   while (p.unroll > 1 && idxMul(f.c, inner, outer)->lo < threshold::fewestItems * p.unroll * p.lanes) p.unroll /= 2;
 }
 
-/// Several vectors a step where the last pass over a row is short.
+/// Several vectors a step where the last pass over a row is short, several of a row in all passes where it is not.
 static void chooseRows(KernelFacts &f, const Executor &target, Plan &p) {
   p.kind = PlanKind::Rows;
   p.merge = f.out.layout.dims.size();
   p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(f.root->dtype))), mostLanes);
-  p.unroll = f.ops <= threshold::fewOps ? 4 : f.ops <= threshold::opsOfTwoRows ? 2 : 1;
+  p.unroll = f.ops <= threshold::fewOps ? threshold::sumVectors : f.ops <= threshold::opsOfTwoRows ? 2 : 1;
+  // Where a step waits for what it computes, all passes take several vectors at once, even if the row is one of them;
+  // not of lines, which go past the caches and are divided one by one.
+  if (!target.isThread && !storesLines(target) && f.ops > threshold::fewOps &&
+      f.out.value->shape.back()->hi > 2 * p.lanes)
+    p.lanes = std::min<int64_t>(threshold::sumVectors * p.lanes, mostLanes), p.unroll = 1;
   // A row comes from memory while the one before is computed: its passes would wait for it one after another, and no
   // prefetcher of a CPU goes beyond a page.
   if (!target.isThread && !f.spec.follows && f.readBytes > target.l3Bytes) p.prefetch = 1;

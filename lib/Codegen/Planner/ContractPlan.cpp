@@ -128,25 +128,25 @@ unsigned astra::lanesThatMove(const Executor &t, UOpRef n, unsigned width) {
 }
 
 /// Lanes along the image, rows down it: enough sums to hide their latency, no more. All columns in one pass where that
-/// is possible, since another reads lines again; the last of several narrow vectors begins earlier.
+/// is possible, or equal passes, since another reads lines again; the last of several narrow vectors begins earlier.
 static void chooseDown(KernelFacts &f, const Executor &target, Plan &p) {
   UOpRef r = f.root;
   auto outside = llvm::make_filter_range(f.out.layout.dims, [&](const MemoryDim &d) { return d.axis != p.nLabel; });
   auto n = r->shape[p.nLabel]->constIndex();
   if (outside.empty() || !n) return;
   int64_t down = (--outside.end())->axis; // along which rows are neighbours
-  if (!llvm::is_contained(innerLabels(*f.contract, p.nLabel), down) || r->shape[down]->lo < threshold::downRows) return;
+  if (!llvm::is_contained(innerLabels(*f.contract, p.nLabel), down) || r->shape[down]->lo < 2) return;
   unsigned lanes = movesLastVector(f.spec) ? lanesThatMove(target, r->shape[p.nLabel], p.lanes) : 0;
   if (lanes * byteSize(r->dtype) >= threshold::leastVector) p.lanes = lanes;
   auto onePass = [&](unsigned vectors) {
     int64_t wide = int64_t(vectors) * p.lanes;
     return *n <= wide || *n % wide == 0;
   };
-  p.unroll = threshold::downSums;
+  p.unroll = target.sums;
   while (p.unroll > 1 && !onePass(p.unroll)) --p.unroll;
-  if (!onePass(p.unroll)) p.unroll = threshold::downSums;
+  if (!onePass(p.unroll)) p.unroll = std::max(target.sums / 2, 1u);
   p.unroll = std::min<int64_t>(p.unroll, llvm::divideCeil(std::max<int64_t>(*n, 1), p.lanes));
-  p.mr = std::max(threshold::downSums / p.unroll, threshold::downRows);
+  p.mr = std::max(target.sums / p.unroll, 4 * p.unroll <= target.vectorRegisters ? 2u : 1u); // half for the sums
   p.mLabels.assign({down});
   if (lanes == p.lanes && *n % lanes > 1 && *n < int64_t(p.unroll) * lanes) p.tail = tailOverlapped;
 }
