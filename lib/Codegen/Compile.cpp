@@ -77,7 +77,7 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
     // The dims that a tile's functions see lie behind their memory.
     uint64_t scratch =
         joint.linear.scratchBytes + (joint.regions.empty() ? 0 : llvm::alignTo(8 * (s.dims.size() + 1), 64));
-    bool counts = options.image && spec.followers.empty() && !spec.follows;
+    bool counts = options.image && spec.followers.empty() && !spec.follows && !spec.mostRows;
     auto cost = counts ? costOf(k, joint.linear, target, mostOf) : std::nullopt;
     out.kernels.push_back({std::move(k), joint.items, scratch, 0, cost});
     linear.push_back({spec.name, &out.kernels.back().kernel, std::move(joint.linear), std::move(joint.regions)});

@@ -9,6 +9,7 @@
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Search/Occasions.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace astra;
@@ -109,26 +110,30 @@ private:
 };
 } // namespace
 
-/// What each kernel takes of a core.
+/// What each kernel takes of a core. The code of a fused chain is that of tiles: each of its kernels is counted whole,
+/// as if it were launched by itself, but its items are those of the first.
 static Expected<std::string> costList(Context &c, const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code) {
   CostList list(m, s);
   for (const CompiledTarget &t : code) {
     list.target(t.target->name, speedsOf(*t.target).name);
-    for (auto [i, k] : enumerate(t.kernels)) {
-      Kernel whole = k.kernel;
-      if (!s.kernels[i].followers.empty()) // its code is that of tiles: the first kernel of the chain stands for all
-        whole = expandKernel(c, lowerKernel(c, s.kernels[i], whole.plan));
+    for (auto [spec, k, i] : zip_equal(s.kernels, t.kernels, llvm::seq(s.kernels.size()))) {
+      bool isChained = spec.follows || !spec.followers.empty();
+      Kernel whole = isChained ? expandKernel(c, lowerKernel(c, spec, k.kernel.plan)) : k.kernel;
       Expected<Linear> l = linearize(c, whole);
       if (!l) return l.takeError();
-      auto cost = costOf(whole, *l, *t.target, [&, i = i](UOpRef n) { return list.dim(i, n); });
+      auto dims = [&, i = i](UOpRef n) { return list.dim(i, n); };
+      auto cost = costOf(whole, *l, *t.target, dims);
+      if (cost && isChained) cost->items = idxEvaluate(k.items, dims).value_or(0);
       list.begin(whole);
-      if (cost)
-        list.terms(
-            i, whole, cost->total(), size_t(cost->bound()), cost->cycles,
-            [](size_t n) { return costTermName(CostTerm(n)); },
-            formatv("; items {0}, {1} cores imbalance {2:f2}", cost->items, t.target->cores,
-                    cost->imbalance(t.target->cores))
-                .str());
+      if (!cost) continue;
+      unsigned cores = t.target->cores;
+      std::string shared =
+          spec.follows
+              ? "; in the items of the chain's first kernel"
+              : formatv("; items {0}, {1} cores imbalance {2:f2}", cost->items, cores, cost->imbalance(cores)).str();
+      list.terms(
+          i, whole, cost->total(), size_t(cost->bound()), cost->cycles,
+          [](size_t n) { return costTermName(CostTerm(n)); }, shared);
     }
     list.end();
   }

@@ -8,11 +8,12 @@
 namespace astra {
 
 struct CompiledKernel {
-  Kernel kernel;                  // expanded
-  UOpRef items;                   // work items of a launch, over dims
-  uint64_t scratch = 0;           // bytes per worker
-  uint64_t offset = 0;            // of its first instruction in the image
-  std::optional<KernelCost> cost; // at the upper bounds of all dims, if it is counted; not of a fused chain
+  Kernel kernel;        // expanded
+  UOpRef items;         // work items of a launch, over dims
+  uint64_t scratch = 0; // bytes per worker
+  uint64_t offset = 0;  // of its first instruction in the image
+  std::optional<KernelCost>
+      cost; // at the upper bounds of all dims, if it is counted; of no fused chain, nor of few rows
 };
 struct CompiledTarget {
   const Target *target;

@@ -22,7 +22,7 @@ struct Speeds {
   const char *source;
 };
 llvm::ArrayRef<Speeds> allSpeeds();
-/// The row of the core that a target is planned for, else that of its level.
+/// The row of the core that a target is planned for, if the target has its widest vectors, else that of its level.
 const Speeds &speedsOf(const Target &t);
 
 /// What runs beside each other, a launch takes as long as the longest of them; but masked stores, which nothing hides.

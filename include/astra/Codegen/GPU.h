@@ -159,7 +159,9 @@ struct GpuAccess {
   unsigned conflict = 0; // of a shared array: most words in one bank, of threads that go together
   uint64_t waves = 0;    // of a shared array: how often an item takes up to 128 bytes at once, all turns together
 };
-std::vector<GpuAccess> gpuAccesses(const GpuKernel &kernel, const GpuTarget &target);
+/// `dims`: at which turns of loops are counted; where it is null or does not know one, they are at their bounds.
+std::vector<GpuAccess> gpuAccesses(const GpuKernel &kernel, const GpuTarget &target,
+                                   llvm::function_ref<std::optional<int64_t>(UOpRef)> dims = {});
 
 /// What a GPU does in a cycle, a row of MachineTable.def.
 struct GpuSpeeds {

@@ -17,7 +17,13 @@ using namespace astra::gpu;
 namespace {
 class Counting {
 public:
-  Counting(const GpuKernel &k, const GpuTarget &target) : k(k), target(target) {}
+  using Value = llvm::function_ref<std::optional<int64_t>(UOpRef)>;
+  Counting(const GpuKernel &k, const GpuTarget &target, Value dims) : k(k), target(target), dims(dims) {}
+  /// Of a loop.
+  static int64_t turnsOf(UOpRef range, Value dims) {
+    auto n = dims ? idxEvaluate(range->src[0], dims) : std::nullopt;
+    return std::max<int64_t>(n.value_or(range->src[0]->hi), 1);
+  }
   std::vector<GpuAccess> run() {
     if (!threads.find(k, target.warp).empty()) return {};
     unsigned loops = 0;
@@ -25,7 +31,7 @@ public:
       if (i.kind == InstKind::LoopBegin) {
         bool own = RangeKind(i.uop->ints[1]) != RangeKind::Parallel; // of an item
         loops += own;
-        turns.push_back(turns.back() * (own ? std::max<int64_t>(i.uop->src[0]->hi, 1) : 1.0));
+        turns.push_back(turns.back() * (own ? double(turnsOf(i.uop, dims)) : 1.0));
       }
       if (i.kind == InstKind::LoopEnd) loops -= RangeKind(i.uop->ints[1]) != RangeKind::Parallel, turns.pop_back();
       UOpRef x = i.uop;
@@ -169,21 +175,23 @@ private:
 
   const GpuKernel &k;
   const GpuTarget &target;
+  Value dims;
   Threads threads;
   std::set<UOpRef> counted; // reads of words
   std::vector<GpuAccess> found;
-  std::vector<double> turns{1}; // of the loops around, at their bounds
+  std::vector<double> turns{1}; // of the loops around
 };
 } // namespace
 
-std::vector<GpuAccess> astra::gpuAccesses(const GpuKernel &k, const GpuTarget &target) {
-  if (k.steps.empty()) return Counting(k, target).run();
+std::vector<GpuAccess> astra::gpuAccesses(const GpuKernel &k, const GpuTarget &target, Counting::Value dims) {
+  if (k.steps.empty()) return Counting(k, target, dims).run();
   std::vector<GpuAccess> all; // of what is done with a tile; rows that pass between the steps are in no buffer
   for (const GpuKernel &part : k.steps) {
     uint64_t items = 0; // of the step, for a tile
     for (const Inst &i : part.linear.insts)
-      if (i.kind == InstKind::LoopBegin && RangeKind(i.uop->ints[1]) == RangeKind::Parallel) items += i.uop->src[0]->hi;
-    for (GpuAccess a : gpuAccesses(part, target)) {
+      if (i.kind == InstKind::LoopBegin && RangeKind(i.uop->ints[1]) == RangeKind::Parallel)
+        items += Counting::turnsOf(i.uop, dims);
+    for (GpuAccess a : gpuAccesses(part, target, dims)) {
       a.moved = llvm::SaturatingMultiply(a.moved, items), a.waves = llvm::SaturatingMultiply(a.waves, items);
       if (a.buffer >= 0 && part.arguments[a.buffer].local) continue;
       if (a.buffer >= 0) a.buffer = int64_t(part.arguments[a.buffer].number);

@@ -17,9 +17,9 @@ llvm::Expected<CompiledGpu> astra::compileGpu(Context &c, const Schedule &s, con
   if (!kernels) return kernels.takeError();
   for (const GpuKernel &k : *kernels) out.proved += k.proved;
   const GpuSpeeds *speeds = speedsOf(target);
-  for (const GpuKernel &k : *kernels) {
+  for (auto [k, spec] : llvm::zip_equal(*kernels, s.kernels)) {
     out.items.push_back(itemsOf(c, k));
-    out.costs.push_back(speeds ? costOf(c, k, target, *speeds, mostOf) : std::nullopt);
+    out.costs.push_back(speeds && !spec.mostRows ? costOf(c, k, target, *speeds, mostOf) : std::nullopt);
   }
   auto module = lowerGpu(c, *kernels, target, s.dims);
   if (!module) return module.takeError();

@@ -100,7 +100,7 @@ std::optional<GpuCost> astra::costOf(Context &c, const GpuKernel &k, const GpuTa
   work.add(k, 1);
   for (const GpuKernel &step : k.steps) work.add(step, double(*items));
   double moved = 0, waves = 0;
-  for (const GpuAccess &a : gpuAccesses(k, t))
+  for (const GpuAccess &a : gpuAccesses(k, t, dims))
     moved += double(*items) * double(a.moved), waves += double(*items) * double(a.waves);
 
   GpuCost out{};

@@ -46,8 +46,11 @@ const Speeds &astra::speedsOf(const Target &t) {
   auto named = [](llvm::StringRef name) {
     return llvm::find_if(speeds, [&](const Speeds &s) { return name == s.name; });
   };
-  auto [level, core] = llvm::StringRef(t.name).split('@');
-  auto of = named(core);
+  auto [level, name] = llvm::StringRef(t.name).split('@');
+  const Core *core = coreNamed(name);
+  // A core's row is of its widest vectors.
+  bool widest = core && targetNamed(core->level)->vectorBytes == t.vectorBytes;
+  auto of = widest ? named(name) : std::end(speeds);
   if (of == std::end(speeds)) of = named(level.split('+').first);
   return of == std::end(speeds) ? speeds[0] : *of;
 }
