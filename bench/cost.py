@@ -3,7 +3,7 @@
 usage: PYTHONPATH=build/python bench/cost.py MODEL --ghz CLOCK [--build FOLDER] [--repeat N] [--input NAME=FILE.npy]... [-- OPTIONS of astra-compile]
        Dims need bounds that meet, as --dim batch=1..1, so that what is computed and what is run have the same sizes. CLOCK is what
        bench/speeds.c prints; the target is the best of this CPU, planned for its kind of core where the machine table has it.
-Gives:    a line for each kernel: measured microseconds of a launch (median of the last call's launches), those computed, their
+Gives:    a line for each kernel: measured microseconds of a launch (median over N calls, each traced in a process of its own), those computed, their
           ratio, what bounds it; then the geometric mean of the ratios, and how far the half in the middle of them goes.
 Keeps:    to one thread. Does not: pin it; run beside other work and the ratios say so.
 """
@@ -54,12 +54,13 @@ def main():
         text = subprocess.run([compiler, o.model, *target, "--emit=cost"], check=True, capture_output=True, text=True).stdout
         subprocess.run([compiler, o.model, *target, "-o", bundle], check=True)
         inputs = [word for i in o.input for word in ("--input", i)]
-        subprocess.run([o.build / "bin/astra-run", bundle, *inputs, "--threads", "1", "--repeat", str(o.repeat), "--trace", trace], check=True, stdout=subprocess.DEVNULL)
-        events = json.loads(trace.read_text())
-    times = collections.defaultdict(list)
-    for event in events["traceEvents"] if isinstance(events, dict) else events:
-        if event.get("ph") == "X":
-            times[event["name"].split(" ")[0]].append(event["dur"])
+        times = collections.defaultdict(list)
+        for _ in range(o.repeat):  # the trace is of the last call
+            subprocess.run([o.build / "bin/astra-run", bundle, *inputs, "--threads", "1", "--repeat", "3", "--trace", trace], check=True, stdout=subprocess.DEVNULL)
+            events = json.loads(trace.read_text())
+            for event in events["traceEvents"] if isinstance(events, dict) else events:
+                if event.get("ph") == "X":
+                    times[event["name"].split(" ")[0]].append(event["dur"])
     ratios = []
     for name, (cycles, term) in computed(text).items():
         if name not in times or not cycles:

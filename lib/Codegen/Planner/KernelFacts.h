@@ -1,6 +1,7 @@
 //===- KernelFacts.h: a kernel as planning sees it --------------------------===//
-// Gives:    what is decoded of a kernel once, and its lowerings under the plans that are asked about, each made and
-//           traversed once.
+// Gives:    what is decoded of a kernel once, and what its lowerings under the plans that are asked about say, each
+// made
+//           and traversed once; costs, for which no plan is asked twice, are counted anew.
 // Keeps:    facts are the same for every target.
 #pragma once
 #include "AccessSummary.h"
