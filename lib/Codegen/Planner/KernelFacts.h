@@ -1,5 +1,4 @@
 //===- KernelFacts.h: a kernel as planning sees it --------------------------===//
-// Gives:    what is decoded of a kernel once, and what its lowerings under the plans that are asked about say, each
 // Gives:    what is decoded of a kernel once; what its lowerings under plans say, each made and traversed once; costs,
 //           which are counted anew, as nobody asks twice.
 // Keeps:    facts are the same for every target.
