@@ -93,7 +93,6 @@ public:
 
 private:
   bool isPlain() const;
-  bool hasInner() const;
   void addInner();
   void takePadding();
   struct Cost {
@@ -143,11 +142,6 @@ bool Outside::isPlain() const {
   for (size_t j = 0; j + 1 < lengths.size(); ++j)
     if (blocks[j] != lengths[j]) return false;
   return true;
-}
-
-/// Whether the last label is no tap.
-bool Outside::hasInner() const {
-  return llvm::none_of(windows, [&](const Window &v) { return v.tap == s.kept + s.reduced - 1; });
 }
 
 /// A label of one element behind the taps, of a depthwise convolution: blocks of taps that are whole stay so.
@@ -266,10 +260,12 @@ UOpRef Outside::run() {
   if (llvm::any_of(all, [&](const Window &v) { return v.operand != side; })) return nullptr;
   takePadding();
   all = windowsOf(s, extents, side ? w : x, side ? x : w);
+  // Whether a label is behind the taps: phases give a part to each summed label but the last.
+  const bool hasInner = llvm::none_of(all, [&](const Window &v) { return v.tap == s.kept + s.reduced - 1; });
   for (Window &v : all)
     if (!isPart(v) || v.parts[0].taps != extents[v.tap]->hi) windows.push_back(std::move(v));
   if (windows.empty() || windows.size() > mostWindows) return nullptr;
-  if (!hasInner()) {
+  if (!hasInner) {
     int64_t all = 1;
     for (UOpRef e : llvm::drop_begin(extents, s.kept)) all = llvm::SaturatingMultiply<uint64_t>(all, *e->constIndex());
     if (all > chainBlock) return nullptr;
