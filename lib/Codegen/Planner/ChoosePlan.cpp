@@ -262,10 +262,10 @@ static void chooseRows(KernelFacts &f, const Executor &target, Plan &p) {
   p.merge = f.out.layout.dims.size();
   p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(f.root->dtype))), mostLanes);
   p.unroll = f.ops <= threshold::fewOps ? threshold::sumVectors : f.ops <= threshold::opsOfTwoRows ? 2 : 1;
-  // Where a step waits for what it computes, all passes take several vectors at once, even if the row is one of them;
-  // not of lines, which go past the caches and are divided one by one.
+  // Where a step waits for what it computes, all passes take several vectors at once, if the row has them; not of
+  // lines, which go past the caches and are divided one by one.
   if (!target.isThread && !storesLines(target) && f.ops > threshold::fewOps &&
-      f.out.value->shape.back()->hi > 2 * p.lanes)
+      f.out.value->shape.back()->hi >= threshold::sumVectors * p.lanes)
     p.lanes = std::min<int64_t>(threshold::sumVectors * p.lanes, mostLanes), p.unroll = 1;
   // A row comes from memory while the one before is computed: its passes would wait for it one after another, and no
   // prefetcher of a CPU goes beyond a page.

@@ -127,7 +127,7 @@ unsigned astra::lanesThatMove(const Executor &t, UOpRef n, unsigned width) {
   return storesLines(t) || lanes < 2 || n->lo < lanes ? 0 : lanes;
 }
 
-/// Lanes along the image, rows down it: enough sums to hide their latency, no more. All columns in one pass where that
+/// Lanes along the image, rows down it: about as many sums as hide their latency. All columns in one pass where that
 /// is possible, or equal passes, since another reads lines again; the last of several narrow vectors begins earlier.
 static void chooseDown(KernelFacts &f, const Executor &target, Plan &p) {
   UOpRef r = f.root;
