@@ -12,6 +12,7 @@
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ThreadPool.h"
+#include <cmath>
 
 using namespace astra;
 using namespace llvm;
@@ -304,7 +305,7 @@ TargetCode Assembler::codeOf(GpuBinary &b) {
 static void setCost(fmt::KernelCodeT &out, double cycles, fmt::CostTerm bound) {
   constexpr double most = 1e18;
   if (cycles <= 0) return;
-  out.cycles = uint64_t(std::min(std::max(cycles, 1.0), most)), out.bound = bound;
+  out.cycles = uint64_t(std::llround(std::min(std::max(cycles, 1.0), most))), out.bound = bound;
 }
 static constexpr fmt::CostTerm cpuTerms[numCostTerms] = {
     fmt::CostTerm::Instructions, fmt::CostTerm::Arithmetic, fmt::CostTerm::Chains, fmt::CostTerm::Divisions,

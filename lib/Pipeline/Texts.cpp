@@ -157,7 +157,10 @@ static Expected<std::string> costList(Context &c, const Module &m, const Schedul
     list.begin(*k.kernel);
     if (!cost) continue;
     const double *most = max_element(*cost);
-    list.terms(i, *k.kernel, *most, most - cost->begin(), *cost, [](size_t n) { return gpuTermName(GpuTerm(n)); });
+    bool isInside = s.kernels[i].follows && *most == 0; // of what its chain's first kernel computes
+    list.terms(
+        i, *k.kernel, *most, most - cost->begin(), *cost, [](size_t n) { return gpuTermName(GpuTerm(n)); },
+        isInside ? "; counted in the chain's first kernel" : "");
   }
   list.end();
   return list.take();

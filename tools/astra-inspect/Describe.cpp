@@ -302,6 +302,7 @@ StringRef tool::boundText(fmt::CostTerm t) {
   static constexpr StringLiteral names[] = {"",      "instructions", "arithmetic",   "chains", "divisions",
                                             "loads", "stores",       "L2",           "L3",     "memory",
                                             "masks", "matrix units", "shared memory"};
+  static_assert(std::size(names) == size_t(fmt::CostTerm::MAX) + 1);
   return size_t(t) < std::size(names) ? names[size_t(t)] : StringLiteral("what this version has no word for");
 }
 
