@@ -46,7 +46,6 @@ public:
 
   /// `times`: that its items run, each by all threads of its group.
   void add(const GpuKernel &k, double times) {
-    const double outside = times;
     llvm::SmallVector<double> all{times * k.group}, own{1};
     llvm::DenseMap<UOpRef, double> updates;
     for (const Inst &i : k.linear.insts) {
@@ -71,7 +70,7 @@ public:
     }
     double longest = 0;
     for (auto &[fold, n] : updates) longest = std::max(longest, n);
-    chain += outside > 0 ? longest : 0;
+    if (times > 0) chain += longest;
   }
 
 private:
